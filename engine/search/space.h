@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Knobs, candidates, sketches, spaces.
+ *
+ * A *knob* is one tunable decision, a *sketch* one loop structure with its knobs open, a *space* the
+ * sketches of a task. A *candidate* names a sketch and holds a value for each of its knobs in a flat
+ * array of slots: a knob owns the slots slot .. slot + nr_slots - 1.
+ *
+ *   kind         slots        value                               neighbours
+ *   split        levels       the factors, outermost first, whose one prime factor moved from one
+ *                             product is the extent                level to another
+ *   ordinal      1            index into the ordered values        one down, one up
+ *   choice       1            index into the unordered values      every other one
+ *   flag         1            0 or 1                               the other
+ *   permutation  nr_values    an order of 0 .. nr_values-1         adjacent swaps
+ *
+ * A *constraint* is a named predicate that lists the knobs it reads, so that a space can prune a
+ * prefix of knobs as soon as all of them are set. Constraints are pure functions of the candidate.
+ *
+ * Spaces are immutable once built and shared freely between threads. All memory is in the space.
+ */
+#ifndef ENGINE_SEARCH_SPACE_H
+#define ENGINE_SEARCH_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+#include "engine/base/rng.h"
+#include "engine/base/strbuf.h"
+
+enum { CAND_MAX_SLOTS = 120, SKETCH_MAX_KNOBS = 48, SPLIT_MAX_LEVELS = 6 };
+
+enum knob_kind { KNOB_SPLIT, KNOB_ORDINAL, KNOB_CHOICE, KNOB_FLAG, KNOB_PERMUTATION };
+
+struct knob {
+    char name[32];
+    enum knob_kind kind;
+    int64_t extent;        /* split: the product of the factors */
+    int64_t max_inner;     /* split: largest last factor, 0 for no limit */
+    int nr_values;         /* ordinal, choice: values; permutation: things to order */
+    const int64_t *values; /* ordinal, choice */
+    int slot, nr_slots;
+};
+
+struct candidate {
+    int32_t sketch;
+    int32_t nr; /* slots in use */
+    int32_t v[CAND_MAX_SLOTS];
+};
+
+struct constraint {
+    const char *name;   /* what is demanded, for people: "register tile fits" */
+    uint64_t knobs;     /* bit k: reads knob k */
+    bool (*ok)(const void *ctx, const struct candidate *c);
+    const void *ctx;    /* lives as long as the space */
+};
+
+struct sketch {
+    char name[32];
+    int nr_knobs, nr_slots, nr_constraints, cap_constraints;
+    struct knob knob[SKETCH_MAX_KNOBS];
+    struct constraint *constraint;
+    struct candidate start; /* the untuned default; must satisfy every constraint */
+    void *user;             /* what the maker of the sketch needs to lower it */
+};
+
+struct space {
+    int nr_sketches;
+    struct sketch *sketch[16];
+    struct arena arena;
+};
+
+void space_init(struct space *s);
+void space_release(struct space *s);
+
+/* Adds an empty sketch; it belongs to the space. */
+struct sketch *space_sketch(struct space *s, const char *name);
+
+/* Add a knob and return its number; values are copied. Programmers' mistakes (too many) assert. */
+int sketch_split(struct space *s, struct sketch *k, const char *name, int64_t extent, int levels,
+                 int64_t max_inner);
+int sketch_ordinal(struct space *s, struct sketch *k, const char *name, int nr,
+                   const int64_t *values);
+int sketch_choice(struct space *s, struct sketch *k, const char *name, int nr,
+                  const int64_t *values);
+int sketch_flag(struct space *s, struct sketch *k, const char *name);
+int sketch_permutation(struct space *s, struct sketch *k, const char *name, int nr);
+void sketch_constraint(struct space *s, struct sketch *k, const char *name, uint64_t knobs,
+                       bool (*ok)(const void *ctx, const struct candidate *c), const void *ctx);
+
+/* Value of an ordinal, choice or flag knob (not the index); factor `level` of a split. */
+int64_t knob_value(const struct knob *k, const struct candidate *c);
+int64_t knob_factor(const struct knob *k, const struct candidate *c, int level);
+
+/* The value of a knob as people write it: "4,8,2,16", "512", "on", "2,0,1". */
+void knob_format(const struct knob *k, const struct candidate *c, struct strbuf *out);
+
+/* {"tile_oc":[4,8,2,16],"unroll":512,...}; the knobs column of a trial. */
+void candidate_json(const struct space *s, const struct candidate *c, struct strbuf *out);
+
+/* Reads the slots back from candidate_code(); checks every value against its knob. */
+int candidate_parse(const struct space *s, const char *code, struct candidate *c, struct err *e);
+
+/* Canonical code, "1:4.8.2.16/512/1": equal candidates, equal text. */
+void candidate_code(const struct space *s, const struct candidate *c, struct strbuf *out);
+uint64_t candidate_hash(const struct candidate *c);
+bool candidate_equal(const struct candidate *a, const struct candidate *b);
+
+/* All values in their knobs' domains, and all constraints hold. `why` (may be NULL) gets the name
+ * of the first constraint that does not. */
+bool candidate_valid(const struct space *s, const struct candidate *c, const char **why);
+
+/* A random valid candidate of a random sketch (or of `sketch` >= 0). Returns false where none was
+ * found in a bounded number of tries, after a pruned depth-first search as the last resort. */
+bool space_sample(const struct space *s, int sketch, struct rng *r, struct candidate *out);
+
+/* One step away in one knob. dir < 0 is a smaller value or a factor moved outwards, dir > 0 the
+ * reverse, 0 unordered. `text` says the step: "tile_oc: 2 from level 0 to 3". */
+struct neighbour {
+    struct candidate c;
+    int knob, dir;
+    char text[64];
+};
+
+/* All valid neighbours of `c`, in knob order. The caller frees *out. Returns their number. */
+int space_neighbours(const struct space *s, const struct candidate *c, struct neighbour **out);
+
+/* The neighbour's step done once more from `c` (the same knob, the same direction): what speculation
+ * tries. False where there is none. */
+bool space_step_again(const struct space *s, const struct candidate *before,
+                      const struct candidate *after, struct candidate *out);
+
+/* Number of valid candidates, at most `cap` (counting stops there). */
+int64_t space_count(const struct space *s, int64_t cap);
+
+#endif
