@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an input to tasks: the door of engine/model.
+ *
+ *   ONNX file, or network table of a script, or named workload
+ *     -> graph (graph.h): operators on values, shapes inferred, constants folded
+ *     -> fused groups: a producer with what follows it element by element
+ *     -> layouts: 4-D activations flow channel-blocked where `block` > 1
+ *     -> tasks, equal workloads merged
+ */
+#ifndef ENGINE_MODEL_MODEL_H
+#define ENGINE_MODEL_MODEL_H
+
+#include <stdbool.h>
+
+#include "engine/base/err.h"
+#include "engine/model/task.h"
+
+struct model_options {
+    int block; /* channel block of activations: float lanes of the target; 1 for plain layouts */
+};
+
+/* Reads an ONNX file and extracts its tasks. Errors name the file, and the node where there is one;
+ * an operator that is not known is named with its node, and the known ones are listed. */
+int model_tasks_from_onnx(const char *path, const struct model_options *o, struct task_list *out,
+                          struct err *e);
+
+/*
+ * Named workloads: "matmul:MxNxK", "dense:MxNxK", "conv2d:...", documented in workloads.c and in the
+ * README. Is `text` of that form (a known kind, then a colon)?
+ */
+bool model_is_named_workload(const char *text);
+int model_task_from_name(const char *text, const struct model_options *o, struct task_list *out,
+                         struct err *e);
+
+/* One line for each kind of named workload and its syntax, for --help. */
+const char *model_named_workloads_help(void);
+
+#endif
