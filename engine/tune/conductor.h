@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conductor: runs a session.
+ *
+ * THREADS (the whole program)
+ *   main        curses or a batch printer; reads events; nothing else touches the terminal
+ *   conductor   strategies, task scheduler, decisions; the only caller of a strategy
+ *   builder x N build candidates (device->build) and prepare operands; one LLVM context each
+ *   measurer    one a device: device->measure; talks to the runner process
+ *   writer      commits events to the session (sessions/)
+ *
+ * DETERMINISM. Decisions depend on the seed and on the results only, never on when a result came:
+ * work is done in batches; results are observed in the order of the trial numbers; the next batch is
+ * proposed when the oldest batch in flight is complete, so that up to two batches are in flight and
+ * the builders stay busy while the runner measures. A stored session is resumed by doing all this
+ * again with the stored results: a proposed trial whose number is in the history is answered from
+ * it. A person's command takes effect after a numbered trial, and is stored with that number.
+ *
+ * FLOW of a task: default (the untuned schedule) -> explore -> refine (from the best explored) ->
+ * final (default, best explored, best refined measured once more, interleaved) -> done. Which task
+ * goes next is the task scheduler's choice (scheduler.h): weight x expected gain.
+ */
+#ifndef ENGINE_TUNE_CONDUCTOR_H
+#define ENGINE_TUNE_CONDUCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/model/task.h"
+#include "engine/tune/device.h"
+#include "engine/tune/event.h"
+
+struct tune_options {
+    char input[256];
+    char explore_strategy[32]; /* "evolutionary"; "none" skips the phase */
+    char refine_strategy[32];  /* "droplet"; "none" skips the phase */
+    int64_t trials;            /* whole session, 0 no limit */
+    int64_t explore, refine;   /* per task */
+    double seconds;            /* whole session, 0 no limit */
+    uint64_t seed;
+    int jobs;                  /* builder threads, 0 for one a core, the measurer's apart */
+    int64_t fill_ns;           /* measuring time of a trial */
+    int64_t build_timeout_ns, run_timeout_ns;
+};
+
+/* Stored trials of an earlier run, by number. */
+struct history {
+    int64_t last_trial;        /* 0 for a new session */
+    double active_seconds;     /* spent so far */
+    int resumed;               /* how often the session was resumed, this time included */
+    /* True when trial `id` ended; fills o and its code, to be compared with what is proposed now. */
+    bool (*find)(void *ctx, int64_t id, struct observation *o, char code[EVENT_CODE]);
+    /* Stored commands in order; false past the last. */
+    bool (*command)(void *ctx, int i, struct event *out);
+    void *ctx;
+};
+
+/* What a person can ask for; thread-safe, from main. */
+enum tune_verb {
+    TUNE_PAUSE,      /* finish what is in flight, then hold */
+    TUNE_GO,         /* go on after a pause */
+    TUNE_SKIP_TASK,  /* `task` goes to its end with what it has (an event, replayed on resume) */
+    TUNE_STOP,       /* stop after the running measurement; the session stays resumable */
+    TUNE_ABANDON,    /* the same, without waiting for the running measurement */
+};
+
+struct conductor;
+
+/*
+ * Starts the threads. `tasks`, `device`, `sink` and `history` (may be NULL) outlive the conductor.
+ * Events of trials answered from the history are not emitted again. All of the session's opening
+ * events (EV_SESSION, EV_TASK, EV_KNOB) are emitted only for a new session; a resumed one emits
+ * EV_SESSION with resumed > 0.
+ */
+struct conductor *conductor_start(const struct tune_options *o, const struct task_list *tasks,
+                                  struct device *device, const struct event_sink *sink,
+                                  const struct history *history, struct err *e);
+
+void conductor_command(struct conductor *c, enum tune_verb verb, int task);
+
+/* Readable (eventfd) when the session has ended. */
+int conductor_fd(struct conductor *c);
+
+/* Waits for the end. 0 finished; ERR_INTERRUPTED stopped by a person or a signal, resumable;
+ * another code with a sentence when it could not go on. */
+int conductor_join(struct conductor *c, struct err *e);
+void conductor_free(struct conductor *c);
+
+#endif
