@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plan: which stages form which nest, and which knob means what. Private to engine/tensor; made by
+ * sketch.c, read by its constraints and by lower.c. */
+#ifndef ENGINE_TENSOR_PLAN_H
+#define ENGINE_TENSOR_PLAN_H
+
+#include "engine/tensor/sketch.h"
+
+/* Where a producer or a packed copy is computed; the values of the at_ and pack_ knobs. */
+enum place { PLACE_INLINE, PLACE_ROOT, PLACE_S0, PLACE_S1, PLACE_R0 };
+
+enum { PLAN_MAX_PRODUCERS = 6, PLAN_MAX_PACKS = 4 };
+
+struct producer {
+    int stage;
+    int knob; /* at_; -1: always inline */
+};
+
+struct pack_plan {
+    int tensor;
+    int knob; /* pack_ */
+};
+
+struct nest_plan {
+    int anchor, epilogue; /* stages; epilogue -1 for none */
+    int vec;              /* the spatial axis in vectors, -1 for none */
+    int nr_producers;
+    struct producer producer[PLAN_MAX_PRODUCERS];
+    int nr_packs;
+    struct pack_plan pack[PLAN_MAX_PACKS];
+    int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1 */
+    int order_knob, unroll_knob, cache_knob;
+    int nr_order, order_axis[WL_MAX_AXES]; /* what the order knob permutes */
+    const struct plan *plan;
+};
+
+struct plan {
+    const struct workload *w;
+    const struct space *space;
+    const struct sketch *sketch;
+    struct sketch_target target;
+    int nr_nests;
+    struct nest_plan nest[WL_MAX_STAGES];
+};
+
+/* The tile sizes of a nest under a candidate. */
+struct nest_shape {
+    int64_t s[WL_MAX_AXES][4];    /* spatial axis: S0 S1 S2 S3 */
+    int64_t r[WL_MAX_AXES][2];    /* reduction axis (numbered from 0 after the spatial ones) */
+    int64_t unrolled[WL_MAX_AXES];/* part of r[.][1] that is unrolled; divides it */
+    int lanes;                    /* vector length, 1 where nothing is vectorised */
+    int64_t vectors;              /* of the vector axis in S3: ceil(S3 / lanes) */
+    int64_t tile_vectors;         /* of the register tile */
+    int64_t r0_trips;             /* product of R0 */
+    int64_t unrolled_trips;       /* product of unrolled */
+};
+
+void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nest_shape *out);
+
+/* What axis `a` of the anchor covers inside `place`: the extent of its loops below it. */
+int64_t nest_inner_extent(const struct nest_plan *n, const struct nest_shape *sh, int a,
+                          enum place place);
+
+/* The extent along a dimension of what a load with index `idx` touches inside `place`. */
+int64_t nest_box_extent(const struct nest_plan *n, const struct nest_shape *sh,
+                        const struct affine *idx, enum place place);
+
+/* The only load of `tensor` in an expression: NULL for none, and `*nr` counts them. */
+const struct wl_expr *expr_find_load(const struct wl_expr *e, int tensor, int *nr);
+
+/* May a copy of what this load reads be laid out in the order of the loops: does every index depend
+ * on one axis only, and every axis occur in one index only? */
+bool load_is_separable(const struct wl_expr *load, int nr_dims, int nr_axes);
+
+enum place knob_place(const struct plan *p, int knob, const struct candidate *c);
+
+#endif
