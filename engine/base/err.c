@@ -20,14 +20,15 @@ int err_prefix(struct err *e, const char *fmt, ...)
 {
     if (!e || !e->code)
         return e ? e->code : 0;
-    char text[sizeof e->msg];
+    char text[2 * sizeof e->msg];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof e->msg - 2, fmt, ap);
     va_end(ap);
-    size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, ": %s", e->msg);
-    memcpy(e->msg, text, sizeof text);
+    strcat(text, ": ");
+    strcat(text, e->msg);
+    text[sizeof e->msg - 1] = '\0';
+    memcpy(e->msg, text, sizeof e->msg);
     return e->code;
 }
 

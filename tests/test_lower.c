@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowering: any valid candidate's loop program computes what the workload defines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/model/model.h"
+#include "engine/tensor/sketch.h"
+
+static const struct sketch_target target = {
+    .lanes = 8, .registers = 16, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+static const struct sketch_target threaded = {
+    .lanes = 4, .registers = 32, .threads = 3, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+
+/* Logical operands -> stored arrays of every tensor, readable a vector past their end. */
+static float **stored_operands(const struct task *t)
+{
+    const struct workload *w = &t->wl;
+    float **stored = calloc((size_t)w->nr_tensors, sizeof *stored);
+    for (int i = 0; i < w->nr_tensors; i++) {
+        const struct layout *l = &w->tensor[i].layout;
+        stored[i] = calloc((size_t)layout_stored_size(l) + 64, sizeof(float));
+        if (w->tensor[i].role != WL_INPUT && w->tensor[i].role != WL_CONST)
+            continue;
+        float *logical = calloc((size_t)layout_logical_size(l), sizeof(float));
+        task_fill(t, i, logical);
+        layout_pack(l, logical, stored[i]);
+        free(logical);
+    }
+    return stored;
+}
+
+static void free_arrays(float **a, int nr)
+{
+    for (int i = 0; i < nr; i++)
+        free(a[i]);
+    free(a);
+}
+
+static void run_program(const struct task *t, const struct loop_program *p, float *const *stored,
+                        float *out)
+{
+    int output = workload_output(&t->wl);
+    float **buf = calloc((size_t)p->nr_buffers, sizeof *buf);
+    for (int i = 0; i < p->nr_buffers; i++) {
+        const struct lp_buffer *b = &p->buffer[i];
+        if (b->scope == LP_REGISTER)
+            continue;
+        buf[i] = calloc((size_t)b->size + 64, sizeof(float));
+        if (b->scope != LP_TENSOR || b->tensor == output)
+            continue;
+        if (b->packed) /* constants are stored in their plain logical layout */
+            layout_pack(&b->layout, stored[b->tensor], buf[i]);
+        else
+            memcpy(buf[i], stored[b->tensor], (size_t)b->size * sizeof(float));
+    }
+    loop_program_interpret(p, buf);
+    for (int i = 0; i < p->nr_buffers; i++)
+        if (p->buffer[i].scope == LP_TENSOR && p->buffer[i].tensor == output)
+            memcpy(out, buf[i], (size_t)p->buffer[i].size * sizeof(float));
+    free_arrays(buf, p->nr_buffers);
+}
+
+static void check_task(const struct task *t, const struct sketch_target *target_, int samples)
+{
+    struct err e = ERR_INIT;
+    struct space space;
+    space_init(&space);
+    if (sketches_of(&t->wl, target_, &space, &e))
+        fail_msg("%s: %s", t->name, e.msg);
+    float **stored = stored_operands(t);
+    workload_interpret(&t->wl, stored);
+    int output = workload_output(&t->wl);
+    int64_t n = layout_stored_size(&t->wl.tensor[output].layout);
+    float *got = calloc((size_t)n, sizeof *got);
+    struct rng r;
+    rng_seed(&r, 42);
+    for (int i = 0; i < samples; i++) {
+        struct candidate c = space.sketch[0]->start;
+        if (i && !space_sample(&space, -1, &r, &c))
+            fail_msg("%s: no candidate", t->name);
+        struct loop_program p;
+        if (lower(&t->wl, &space, &c, &p, &e))
+            fail_msg("%s: %s", t->name, e.msg);
+        run_program(t, &p, stored, got);
+        int64_t at = 0;
+        double error = task_error(t, got, stored[output], n, &at);
+        if (!(error <= 1)) {
+            struct strbuf text = {0};
+            candidate_code(&space, &c, &text);
+            strbuf_addc(&text, '\n');
+            loop_program_print(&p, &text);
+            fail_msg("%s: element %lld is %g, expected %g\n%s", t->name, (long long)at,
+                     (double)got[at], (double)stored[output][at], strbuf_text(&text));
+        }
+        loop_program_release(&p);
+    }
+    free(got);
+    free_arrays(stored, t->wl.nr_tensors);
+    space_release(&space);
+}
+
+static void check_named(const char *name, int block, int samples)
+{
+    struct err e = ERR_INIT;
+    struct task_list list = {0};
+    struct model_options o = {.block = block};
+    if (model_task_from_name(name, &o, &list, &e))
+        fail_msg("%s: %s", name, e.msg);
+    for (int i = 0; i < list.nr; i++) {
+        check_task(list.task[i], &target, samples);
+        check_task(list.task[i], &threaded, samples);
+    }
+    task_list_release(&list);
+}
+
+static void matmul_and_dense(void **state)
+{
+    (void)state;
+    check_named("matmul:12x24x10", 1, 60);
+    check_named("matmul:7x13x5", 1, 40);
+    check_named("matmul:16x32x8,const,bias,relu", 1, 40);
+    check_named("dense:1x40x24", 1, 40);
+    check_named("dense:3x17x24", 1, 40);
+}
+
+static void convolutions(void **state)
+{
+    (void)state;
+    check_named("conv2d:C=5,H=9,W=7,K=6,R=3,S=3,pad=1,bias,relu", 1, 40);
+    check_named("conv2d:C=16,H=8,W=8,K=24,R=3,S=3,pad=1,bias,relu,add", 8, 40);
+    check_named("conv2d:C=3,H=14,W=14,K=16,R=7,S=7,stride=2,pad=3", 8, 30);
+    check_named("conv2d:C=8,H=7,W=7,K=16,R=1,S=1,stride=2,pad=0,bias", 8, 40);
+    check_named("conv2d:C=8,H=9,W=9,K=8,R=3,S=3,dilation=2,pad=2,groups=2,bias", 1, 40);
+    check_named("conv2d:C=16,H=6,W=6,K=16,R=3,S=3,pad=1,groups=2,bias", 8, 40);
+    check_named("conv2d:C=12,H=6,W=6,K=20,R=3,S=3,pad=1,bias", 8, 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matmul_and_dense),
+        cmocka_unit_test(convolutions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
