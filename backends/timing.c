@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/timing.h"
+
+#include <time.h>
+
+static const double min_slice_ns = 50e3;
+
+/* Long enough for a first guess: some hundred times what reading the clock takes. */
+static const double min_guess_ns = 12e3;
+
+/* Below this a call is cheap enough to be tried again before it is cut: a single interruption makes
+ * a kernel of microseconds look a hundred times slower than it is. */
+static const double cheap_call_ns = 1e6;
+
+static const double slow_compare_ns = 50e6;
+
+/* Not adjusted by NTP: a slewed clock would stretch some of the samples. */
+static double now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+    return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+/* Mean time of one of `calls` calls. */
+static double slice(const struct timed_kernel *k, int64_t calls)
+{
+    double start = now_ns();
+    for (int64_t i = 0; i < calls; i++)
+        k->call(k->buf);
+    return (now_ns() - start) / (double)calls;
+}
+
+/* A first idea of the time of one call; *calls gets how many were made for it. */
+static double guess(const struct timed_kernel *k, int64_t *calls)
+{
+    double call_ns = slice(k, *calls = 1);
+    while (call_ns * (double)*calls < min_guess_ns && *calls < 1 << 20)
+        call_ns = slice(k, *calls *= 2);
+    return call_ns;
+}
+
+/* The fewest rounds, where the slowest call takes so long that more do not fit the time to fill. */
+static int min_rounds(int nr, double slowest_ns, double fill_ns)
+{
+    if (nr > 1)
+        return slowest_ns > slow_compare_ns ? 3 : 5;
+    if (slowest_ns * 5 <= fill_ns * 4)
+        return 5;
+    if (slowest_ns <= fill_ns * 10)
+        return 3;
+    return slowest_ns <= fill_ns * 20 ? 2 : 1;
+}
+
+struct timing_plan timing_plan(const double *call_ns, int nr, int64_t fill_ns)
+{
+    struct timing_plan p = {0};
+    double slowest = min_slice_ns, fill = fill_ns > 0 ? (double)fill_ns : 0;
+    for (int k = 0; k < nr; k++)
+        if (call_ns[k] > slowest)
+            slowest = call_ns[k];
+    int least = min_rounds(nr, slowest, fill);
+    double rounds = fill / slowest;
+    p.rounds = rounds > TRIAL_MAX_SAMPLES ? TRIAL_MAX_SAMPLES : (int)rounds;
+    if (p.rounds < least)
+        p.rounds = least;
+    double slice_ns = fill / p.rounds;
+    if (slice_ns < min_slice_ns)
+        slice_ns = min_slice_ns;
+    for (int k = 0; k < nr; k++) {
+        double calls = call_ns[k] > 0 ? slice_ns / call_ns[k] : slice_ns;
+        p.calls[k] = calls < 1 ? 1 : (int64_t)(calls + 0.5);
+    }
+    return p;
+}
+
+/* The smallest of up to three first samples of kernel 0, while they say that it is too slow. */
+static double second_thoughts(const struct timed_kernel *k, double call_ns, int64_t calls,
+                              double cut_ns)
+{
+    for (int i = 0; i < 2 && call_ns > cut_ns && call_ns < cheap_call_ns; i++) {
+        double again = slice(k, calls);
+        if (again < call_ns)
+            call_ns = again;
+    }
+    return call_ns;
+}
+
+void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
+                struct timing *out)
+{
+    double start = now_ns();
+    double call_ns[DEVICE_MAX_KERNELS];
+    bool guess_is_slice = true;
+    out->nr_samples = 0;
+    for (int i = 0; i < nr; i++) {
+        int64_t calls;
+        call_ns[i] = guess(&k[i], &calls);
+        if (i == 0 && limits->cut_ns > 0)
+            call_ns[0] = second_thoughts(&k[0], call_ns[0], calls, limits->cut_ns);
+        out->sample_ns[i][0] = call_ns[i];
+        if (calls != 1)
+            guess_is_slice = false;
+    }
+    out->cut = limits->cut_ns > 0 && call_ns[0] > limits->cut_ns;
+    if (out->cut) {
+        out->nr_samples = 1;
+        return;
+    }
+
+    struct timing_plan plan = timing_plan(call_ns, nr, limits->fill_ns);
+    double round_ns = 0;
+    for (int i = 0; i < nr; i++) {
+        round_ns += call_ns[i] * (double)plan.calls[i];
+        if (plan.calls[i] != 1)
+            guess_is_slice = false;
+    }
+    /* a slow call is not made twice where once would do */
+    int first = guess_is_slice ? 1 : 0;
+    for (int r = first; r < plan.rounds; r++) {
+        if (r > 0 && now_ns() - start + round_ns > (double)limits->budget_ns)
+            break;
+        for (int j = 0; j < nr; j++) {
+            int i = r % 2 ? nr - 1 - j : j;
+            out->sample_ns[i][r] = slice(&k[i], plan.calls[i]);
+        }
+        out->nr_samples = r + 1;
+    }
+    if (out->nr_samples == 0)
+        out->nr_samples = first;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timing: how long a call of each of a few kernels takes, measured in turn.
+ *
+ * A slice is some calls of one kernel, timed together; its sample is the mean time of one. A round
+ * takes one slice of each kernel, forwards and backwards by turns (ABBA), so that a slow drift of
+ * clock or load falls on all of them alike. Slices are at least ~50 us or one call: the clock's
+ * own cost does not show, and an interruption spoils one sample, not the measurement.
+ */
+#ifndef BACKENDS_TIMING_H
+#define BACKENDS_TIMING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/tune/device.h"
+
+struct timed_kernel {
+    void (*call)(void *const *buf);
+    void *const *buf;
+};
+
+struct timing_limits {
+    int64_t fill_ns;   /* time to fill with slices of each kernel */
+    double cut_ns;     /* end at once where a call of kernel 0 takes longer; 0: never */
+    int64_t budget_ns; /* begin no round that would end later, but the first */
+};
+
+struct timing {
+    int nr_samples;
+    bool cut;
+    double sample_ns[DEVICE_MAX_KERNELS][TRIAL_MAX_SAMPLES];
+};
+
+struct timing_plan {
+    int rounds;
+    int64_t calls[DEVICE_MAX_KERNELS]; /* in a slice of each */
+};
+
+/* The plan for kernels whose calls take `call_ns`. */
+struct timing_plan timing_plan(const double *call_ns, int nr, int64_t fill_ns);
+
+/* Each kernel has been called before. */
+void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
+                struct timing *out);
+
+#endif
