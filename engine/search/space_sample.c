@@ -40,7 +40,7 @@ static bool search_once(const struct space *s, int sketch, struct rng *r, int64_
     w.rng = r;
     w.nodes_left = nodes;
     bool found = space_walk_next(&w, c);
-    *cut = w.nodes_left <= 0;
+    *cut = w.cut;
     space_walk_release(&w);
     return found;
 }

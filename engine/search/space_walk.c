@@ -140,11 +140,14 @@ static bool search(struct space_walk *w)
 {
     if (w->depth < w->lo)
         enter(w, w->lo);
-    else if (!advance(w))
+    else if (!w->cut && !advance(w))
         return false;
+    w->cut = false;
     for (;;) {
-        if (w->nodes_left-- <= 0)
+        if (w->nodes_left-- <= 0) {
+            w->cut = true;
             return false;
+        }
         if (!allowed(w, w->depth)) {
             if (!advance(w))
                 return false;
@@ -215,7 +218,7 @@ bool space_walk_next(struct space_walk *w, struct candidate *out)
             *out = w->c;
             return true;
         }
-        if (w->nodes_left <= 0)
+        if (w->cut)
             return false;
         close_sketch(w);
     }

@@ -28,7 +28,8 @@ struct space_walk {
     const struct space *space;
     int sketch, end;                 /* the sketch under way, and the one to stop before */
     struct rng *rng;                 /* random values and order of values; NULL: in order */
-    int64_t nodes_left;              /* the search ends without a result when it is 0 */
+    int64_t nodes_left;              /* the search stops when it is 0, and goes on when raised */
+    bool cut;                        /* it stopped so: the value it stands at is not examined */
     struct walk_plan plan;
     bool planned;
     int lo, hi, depth;               /* depths searched, and where the search stands */
@@ -41,7 +42,7 @@ struct space_walk {
 void space_walk_init(struct space_walk *w, const struct space *s, int sketch);
 void space_walk_release(struct space_walk *w);
 
-/* The next valid candidate. False at the end, or when nodes_left ran out. */
+/* The next valid candidate. False at the end, and where `cut` is set. */
 bool space_walk_next(struct space_walk *w, struct candidate *out);
 
 #endif
