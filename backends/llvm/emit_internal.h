@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State of the emitter; shared by emit.c (functions, loops) and emit_value.c (addresses, values). */
+#ifndef BACKENDS_LLVM_EMIT_INTERNAL_H
+#define BACKENDS_LLVM_EMIT_INTERNAL_H
+
+#include "backends/llvm/emit.h"
+
+enum { EMIT_MAX_DEPTH = 64, EMIT_MAX_OPS = 60000 };
+
+/* What a loop variable is at the moment. */
+enum var_kind { VAR_NONE, VAR_CONST, VAR_VALUE, VAR_LANE };
+
+struct var_state {
+    enum var_kind kind;
+    int64_t constant;
+    LLVMValueRef value; /* i64 */
+    int depth;          /* of the serial loop that it belongs to */
+};
+
+/* A partial sum of an address or index, hoisted to the loop at `depth`. */
+struct hoisted {
+    LLVMValueRef from, value;
+    int var, depth;
+    int64_t coef;
+};
+
+/* A load that may be used again in the same block. */
+struct loaded_value {
+    int buf;
+    LLVMValueRef pointer, value;
+    int64_t offset, step;
+};
+
+/* The truth of a condition: known, one for all lanes, or one a lane. */
+struct truth {
+    enum { TRUTH_CONST, TRUTH_SCALAR, TRUTH_LANES } kind;
+    bool yes;
+    LLVMValueRef value;
+};
+
+struct emitter {
+    const struct loop_program *p;
+    const struct emit_target *target;
+    LLVMContextRef ctx;
+    LLVMModuleRef mod;
+    LLVMBuilderRef b;
+    LLVMTypeRef f32, i1, i32, i64, ptr, void_;
+    LLVMValueRef zeros; /* a vector of zeros in memory: where guarded loads go that must not */
+
+    LLVMValueRef fn;
+    LLVMValueRef buf[LP_MAX_BUFFERS];  /* pointers; NULL for registers */
+    LLVMValueRef *reg[LP_MAX_BUFFERS]; /* current values of register buffers */
+    struct var_state var[LP_MAX_VARS];
+    int lanes;      /* of the nest */
+    bool in_vector; /* inside its vector loop */
+    int depth;
+    LLVMBasicBlockRef entry[EMIT_MAX_DEPTH]; /* block that dominates the body of loop `depth` */
+    int nr_hoisted, cap_hoisted;
+    struct hoisted *hoisted;
+    int nr_loaded, cap_loaded;
+    struct loaded_value *loaded;
+    int nr_guards;
+    struct truth guard[8]; /* what holds where the current value is used */
+    int ops;        /* emitted so far, for the limit */
+    bool too_large;
+};
+
+/* emit_value.c */
+LLVMTypeRef emit_value_type(const struct emitter *m);
+LLVMValueRef emit_splat(struct emitter *m, LLVMValueRef scalar);
+struct truth emit_truth(struct emitter *m, const struct lp_cond *c);
+LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e);
+void emit_store(struct emitter *m, const struct lp_node *n);
+/* Forget loads (a block ended, or memory changed). */
+void emit_forget_loads(struct emitter *m);
+
+#endif

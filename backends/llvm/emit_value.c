@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses, conditions, loads, arithmetic and stores. */
+#include "backends/llvm/emit_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/arena.h"
+
+LLVMTypeRef emit_value_type(const struct emitter *m)
+{
+    return m->in_vector ? LLVMVectorType(m->f32, (unsigned)m->lanes) : m->f32;
+}
+
+static LLVMValueRef const_i64(const struct emitter *m, int64_t v)
+{
+    return LLVMConstInt(m->i64, (unsigned long long)v, true);
+}
+
+static LLVMValueRef const_splat(const struct emitter *m, LLVMValueRef c)
+{
+    LLVMValueRef v[64];
+    assert(m->lanes <= 64);
+    for (int i = 0; i < m->lanes; i++)
+        v[i] = c;
+    return LLVMConstVector(v, (unsigned)m->lanes);
+}
+
+LLVMValueRef emit_splat(struct emitter *m, LLVMValueRef scalar)
+{
+    if (LLVMIsConstant(scalar))
+        return const_splat(m, scalar);
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)m->lanes);
+    LLVMValueRef one = LLVMBuildInsertElement(m->b, LLVMGetPoison(type), scalar,
+                                              LLVMConstInt(m->i32, 0, false), "");
+    LLVMTypeRef index = LLVMVectorType(m->i32, (unsigned)m->lanes);
+    return LLVMBuildShuffleVector(m->b, one, LLVMGetPoison(type), LLVMConstNull(index), "");
+}
+
+/* Addresses. */
+
+/* An affine form split into what is known now and what is not. */
+struct split {
+    int64_t constant, step; /* step: coefficient of the lane */
+    int nr;
+    struct lp_term term[LP_MAX_TERMS]; /* serial variables, outermost loop first */
+};
+
+static struct split split_affine(const struct emitter *m, const struct lp_affine *a)
+{
+    struct split s = {.constant = a->base};
+    for (int i = 0; i < a->nr; i++) {
+        const struct var_state *v = &m->var[a->t[i].var];
+        switch (v->kind) {
+        case VAR_CONST:
+            s.constant += v->constant * a->t[i].coef;
+            break;
+        case VAR_LANE:
+            s.step += a->t[i].coef;
+            break;
+        case VAR_VALUE: {
+            int at = s.nr++;
+            while (at > 0 && m->var[s.term[at - 1].var].depth > v->depth) {
+                s.term[at] = s.term[at - 1];
+                at--;
+            }
+            s.term[at] = a->t[i];
+            break;
+        }
+        case VAR_NONE:
+            assert(!"loop variable outside of its loop");
+        }
+    }
+    return s;
+}
+
+/* Positions the builder where a value that depends on the loop at `depth` belongs: at the end of the
+ * block that dominates its body, which is the current block or has its terminator already. */
+static void move_to_depth(struct emitter *m, int depth)
+{
+    LLVMBasicBlockRef block = m->entry[depth];
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (end)
+        LLVMPositionBuilderBefore(m->b, end);
+    else
+        LLVMPositionBuilderAtEnd(m->b, block);
+}
+
+/* from + coef * var: a pointer to floats, or an i64 when `from` is one. Emitted once a loop. */
+static LLVMValueRef hoist(struct emitter *m, LLVMValueRef from, struct lp_term t)
+{
+    for (int i = m->nr_hoisted - 1; i >= 0; i--)
+        if (m->hoisted[i].from == from && m->hoisted[i].var == t.var &&
+            m->hoisted[i].coef == t.coef)
+            return m->hoisted[i].value;
+    const struct var_state *v = &m->var[t.var];
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);
+    move_to_depth(m, v->depth);
+    LLVMValueRef step = t.coef == 1 ? v->value
+                                    : LLVMBuildNSWMul(m->b, v->value, const_i64(m, t.coef), "");
+    LLVMValueRef value = LLVMTypeOf(from) == m->ptr
+                             ? LLVMBuildInBoundsGEP2(m->b, m->f32, from, &step, 1, "")
+                             : LLVMBuildNSWAdd(m->b, from, step, "");
+    LLVMPositionBuilderAtEnd(m->b, here);
+    GROW(m->hoisted, m->nr_hoisted, m->cap_hoisted);
+    m->hoisted[m->nr_hoisted++] = (struct hoisted){from, value, t.var, v->depth, t.coef};
+    return value;
+}
+
+static LLVMValueRef hoist_terms(struct emitter *m, LLVMValueRef from, const struct split *s)
+{
+    for (int i = 0; i < s->nr; i++)
+        from = hoist(m, from, s->term[i]);
+    return from;
+}
+
+static LLVMValueRef offset_pointer(struct emitter *m, LLVMValueRef pointer, int64_t offset)
+{
+    if (!offset)
+        return pointer;
+    LLVMValueRef by = const_i64(m, offset);
+    return LLVMBuildInBoundsGEP2(m->b, m->f32, pointer, &by, 1, "");
+}
+
+/* Conditions. */
+
+static LLVMValueRef lane_steps(const struct emitter *m, int64_t step)
+{
+    LLVMValueRef v[64];
+    for (int i = 0; i < m->lanes; i++)
+        v[i] = const_i64(m, step * i);
+    return LLVMConstVector(v, (unsigned)m->lanes);
+}
+
+static struct truth truth_const(bool yes)
+{
+    return (struct truth){.kind = TRUTH_CONST, .yes = yes};
+}
+
+static LLVMValueRef truth_lanes(struct emitter *m, struct truth t)
+{
+    if (t.kind == TRUTH_LANES)
+        return t.value;
+    return emit_splat(m, t.kind == TRUTH_SCALAR ? t.value : LLVMConstInt(m->i1, t.yes, false));
+}
+
+static struct truth truth_and(struct emitter *m, struct truth a, struct truth b)
+{
+    if (a.kind == TRUTH_CONST)
+        return a.yes ? b : a;
+    if (b.kind == TRUTH_CONST)
+        return b.yes ? a : b;
+    if (a.kind == TRUTH_SCALAR && b.kind == TRUTH_SCALAR)
+        return (struct truth){TRUTH_SCALAR, false, LLVMBuildAnd(m->b, a.value, b.value, "")};
+    return (struct truth){TRUTH_LANES, false,
+                          LLVMBuildAnd(m->b, truth_lanes(m, a), truth_lanes(m, b), "")};
+}
+
+/* lo <= constant + step * lane < hi, for every lane. */
+static struct truth truth_of_lanes(struct emitter *m, int64_t constant, int64_t step, int64_t lo,
+                                   int64_t hi)
+{
+    LLVMValueRef v[64];
+    int nr = 0;
+    for (int i = 0; i < m->lanes; i++) {
+        int64_t x = constant + step * i;
+        bool yes = x >= lo && x < hi;
+        nr += yes;
+        v[i] = LLVMConstInt(m->i1, yes, false);
+    }
+    if (nr == 0 || nr == m->lanes)
+        return truth_const(nr != 0);
+    return (struct truth){TRUTH_LANES, false, LLVMConstVector(v, (unsigned)m->lanes)};
+}
+
+static struct truth truth_of_range(struct emitter *m, const struct lp_range *r)
+{
+    struct split s = split_affine(m, &r->a);
+    if (!s.nr && (!s.step || !m->in_vector))
+        return truth_const(s.constant >= r->lo && s.constant < r->hi);
+    if (!s.nr)
+        return truth_of_lanes(m, s.constant, s.step, r->lo, r->hi);
+    LLVMValueRef x = hoist_terms(m, const_i64(m, 0), &s);
+    x = LLVMBuildAdd(m->b, x, const_i64(m, s.constant - r->lo), "");
+    LLVMValueRef width = const_i64(m, r->hi - r->lo);
+    m->ops += 2;
+    if (!s.step || !m->in_vector)
+        return (struct truth){TRUTH_SCALAR, false,
+                              LLVMBuildICmp(m->b, LLVMIntULT, x, width, "")};
+    x = LLVMBuildAdd(m->b, emit_splat(m, x), lane_steps(m, s.step), "");
+    return (struct truth){TRUTH_LANES, false,
+                          LLVMBuildICmp(m->b, LLVMIntULT, x, const_splat(m, width), "")};
+}
+
+struct truth emit_truth(struct emitter *m, const struct lp_cond *c)
+{
+    struct truth t = truth_const(true);
+    for (int i = 0; i < c->nr; i++)
+        t = truth_and(m, t, truth_of_range(m, &c->r[i]));
+    return t;
+}
+
+/* Loads. */
+
+void emit_forget_loads(struct emitter *m)
+{
+    m->nr_loaded = 0;
+}
+
+static LLVMValueRef call_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
+                                   unsigned nr_overload, LLVMValueRef *args, unsigned nr_args)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(m->mod, id, overload, nr_overload);
+    LLVMTypeRef type = LLVMIntrinsicGetType(m->ctx, id, overload, nr_overload);
+    return LLVMBuildCall2(m->b, type, fn, args, nr_args, "");
+}
+
+static LLVMValueRef lane_pointers(struct emitter *m, LLVMValueRef pointer, int64_t step)
+{
+    LLVMValueRef steps = lane_steps(m, step);
+    return LLVMBuildInBoundsGEP2(m->b, m->f32, pointer, &steps, 1, "");
+}
+
+static LLVMValueRef all_lanes(struct emitter *m)
+{
+    return const_splat(m, LLVMConstInt(m->i1, 1, false));
+}
+
+static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step,
+                           LLVMValueRef mask)
+{
+    LLVMTypeRef vec = emit_value_type(m), ptrs = LLVMVectorType(m->ptr, (unsigned)m->lanes);
+    LLVMTypeRef overload[] = {vec, ptrs};
+    LLVMValueRef args[] = {lane_pointers(m, pointer, step), LLVMConstInt(m->i32, 4, false), mask,
+                           LLVMConstNull(vec)};
+    m->ops += m->lanes;
+    return call_intrinsic(m, "llvm.masked.gather", overload, 2, args, 4);
+}
+
+static LLVMValueRef plain_load(struct emitter *m, LLVMTypeRef type, LLVMValueRef pointer)
+{
+    LLVMValueRef v = LLVMBuildLoad2(m->b, type, pointer, "");
+    LLVMSetAlignment(v, 4);
+    return v;
+}
+
+static LLVMValueRef load_at(struct emitter *m, LLVMValueRef pointer, int64_t step,
+                            struct truth guard)
+{
+    if (guard.kind == TRUTH_LANES) {
+        if (step != 1)
+            return gather(m, pointer, step, guard.value);
+        LLVMTypeRef overload[] = {emit_value_type(m), m->ptr};
+        LLVMValueRef args[] = {pointer, LLVMConstInt(m->i32, 4, false), guard.value,
+                               LLVMConstNull(overload[0])};
+        return call_intrinsic(m, "llvm.masked.load", overload, 2, args, 4);
+    }
+    if (m->in_vector && step != 0 && step != 1) {
+        LLVMValueRef mask = guard.kind == TRUTH_SCALAR ? emit_splat(m, guard.value) : all_lanes(m);
+        return gather(m, pointer, step, mask);
+    }
+    if (guard.kind == TRUTH_SCALAR)
+        pointer = LLVMBuildSelect(m->b, guard.value, pointer, m->zeros, "");
+    if (!m->in_vector)
+        return plain_load(m, m->f32, pointer);
+    if (step == 1)
+        return plain_load(m, emit_value_type(m), pointer);
+    return emit_splat(m, plain_load(m, m->f32, pointer));
+}
+
+static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine *at)
+{
+    struct split s = split_affine(m, at);
+    if (m->reg[buf]) {
+        assert(!s.nr && !s.step);
+        LLVMValueRef v = m->reg[buf][s.constant];
+        return v ? v : LLVMGetPoison(emit_value_type(m));
+    }
+    LLVMValueRef base = hoist_terms(m, m->buf[buf], &s);
+    if (!m->nr_guards)
+        for (int i = m->nr_loaded - 1; i >= 0; i--) {
+            const struct loaded_value *l = &m->loaded[i];
+            if (l->buf == buf && l->pointer == base && l->offset == s.constant &&
+                l->step == s.step)
+                return l->value;
+        }
+    struct truth guard = truth_const(true);
+    for (int i = 0; i < m->nr_guards; i++)
+        guard = truth_and(m, guard, m->guard[i]);
+    LLVMValueRef v = load_at(m, offset_pointer(m, base, s.constant), s.step, guard);
+    m->ops++;
+    if (!m->nr_guards) {
+        GROW(m->loaded, m->nr_loaded, m->cap_loaded);
+        m->loaded[m->nr_loaded++] = (struct loaded_value){buf, base, v, s.constant, s.step};
+    }
+    return v;
+}
+
+/* Arithmetic. */
+
+static LLVMValueRef literal(struct emitter *m, float v)
+{
+    LLVMValueRef c = LLVMConstReal(m->f32, (double)v);
+    return m->in_vector ? const_splat(m, c) : c;
+}
+
+static LLVMValueRef unary_intrinsic(struct emitter *m, const char *name, LLVMValueRef x)
+{
+    LLVMTypeRef type = emit_value_type(m);
+    m->ops += m->in_vector ? 8 * m->lanes : 8;
+    return call_intrinsic(m, name, &type, 1, &x, 1);
+}
+
+/* A libm function without an intrinsic of its own, lane by lane. */
+static LLVMValueRef call_libm(struct emitter *m, const char *name, LLVMValueRef x)
+{
+    LLVMTypeRef type = LLVMFunctionType(m->f32, &m->f32, 1, false);
+    LLVMValueRef fn = LLVMGetNamedFunction(m->mod, name);
+    if (!fn)
+        fn = LLVMAddFunction(m->mod, name, type);
+    if (!m->in_vector)
+        return LLVMBuildCall2(m->b, type, fn, &x, 1, "");
+    LLVMValueRef out = LLVMGetPoison(emit_value_type(m));
+    for (int i = 0; i < m->lanes; i++) {
+        LLVMValueRef lane = LLVMConstInt(m->i32, (unsigned)i, false);
+        LLVMValueRef v = LLVMBuildExtractElement(m->b, x, lane, "");
+        v = LLVMBuildCall2(m->b, type, fn, &v, 1, "");
+        out = LLVMBuildInsertElement(m->b, out, v, lane, "");
+    }
+    m->ops += 8 * m->lanes;
+    return out;
+}
+
+static LLVMValueRef pick(struct emitter *m, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(m->b, LLVMBuildFCmp(m->b, p, a, b, ""), a, b, "");
+}
+
+static LLVMValueRef power(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMTypeRef type = emit_value_type(m);
+    LLVMValueRef args[] = {a, b};
+    m->ops += m->in_vector ? 8 * m->lanes : 8;
+    return call_intrinsic(m, "llvm.pow", &type, 1, args, 2);
+}
+
+static LLVMValueRef multiply_add(struct emitter *m, const struct lp_expr *mul,
+                                 const struct lp_expr *plus)
+{
+    LLVMTypeRef type = emit_value_type(m);
+    LLVMValueRef a = emit_expr(m, mul->a), b = emit_expr(m, mul->b), c = emit_expr(m, plus);
+    LLVMValueRef args[] = {a, b, c};
+    m->ops++;
+    return call_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
+}
+
+static bool is_multiply(const struct lp_expr *e)
+{
+    return e->op == LP_ARITH && e->arith == WL_MUL;
+}
+
+static LLVMValueRef arith(struct emitter *m, const struct lp_expr *e)
+{
+    if (e->arith == WL_ADD && is_multiply(e->b))
+        return multiply_add(m, e->b, e->a);
+    if (e->arith == WL_ADD && is_multiply(e->a))
+        return multiply_add(m, e->a, e->b);
+    LLVMValueRef a = emit_expr(m, e->a), b = e->b ? emit_expr(m, e->b) : NULL;
+    m->ops++;
+    switch (e->arith) {
+    case WL_ADD:
+        return LLVMBuildFAdd(m->b, a, b, "");
+    case WL_SUB:
+        return LLVMBuildFSub(m->b, a, b, "");
+    case WL_MUL:
+        return LLVMBuildFMul(m->b, a, b, "");
+    case WL_DIV:
+        return LLVMBuildFDiv(m->b, a, b, "");
+    /* Compare and select, as the machine's own min and max do: llvm.maxnum adds NaN handling. */
+    case WL_MAX:
+        return pick(m, LLVMRealOGT, a, b);
+    case WL_MIN:
+        return pick(m, LLVMRealOLT, a, b);
+    case WL_POW:
+        return power(m, a, b);
+    case WL_NEG:
+        return LLVMBuildFNeg(m->b, a, "");
+    case WL_ABS:
+        return unary_intrinsic(m, "llvm.fabs", a);
+    case WL_EXP:
+        return unary_intrinsic(m, "llvm.exp", a);
+    case WL_LOG:
+        return unary_intrinsic(m, "llvm.log", a);
+    case WL_SQRT:
+        return unary_intrinsic(m, "llvm.sqrt", a);
+    case WL_TANH:
+        return call_libm(m, "tanhf", a);
+    case WL_ERF:
+        return call_libm(m, "erff", a);
+    default:
+        assert(!"no arithmetic operator");
+        return a;
+    }
+}
+
+static LLVMValueRef guarded(struct emitter *m, const struct lp_expr *e)
+{
+    struct truth t = emit_truth(m, &e->cond);
+    if (t.kind == TRUTH_CONST)
+        return t.yes ? emit_expr(m, e->a) : literal(m, e->literal);
+    assert(m->nr_guards < 8);
+    m->guard[m->nr_guards++] = t;
+    LLVMValueRef v = emit_expr(m, e->a);
+    m->nr_guards--;
+    m->ops++;
+    /* Guarded loads are zero where the condition fails. */
+    if (e->a->op == LP_LOAD && e->literal == 0)
+        return v;
+    return LLVMBuildSelect(m->b, t.value, v, literal(m, e->literal), "");
+}
+
+LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
+{
+    switch (e->op) {
+    case LP_LITERAL:
+        return literal(m, e->literal);
+    case LP_LOAD:
+        return emit_load(m, e->buf, &e->at);
+    case LP_GUARD:
+        return guarded(m, e);
+    case LP_ARITH:
+        break;
+    }
+    return arith(m, e);
+}
+
+/* Stores. */
+
+static void store_lanes(struct emitter *m, LLVMValueRef v, LLVMValueRef pointer, int64_t step,
+                        struct truth where)
+{
+    LLVMValueRef align = LLVMConstInt(m->i32, 4, false);
+    LLVMTypeRef vec = emit_value_type(m);
+    if (step == 1 && where.kind != TRUTH_LANES) {
+        LLVMSetAlignment(LLVMBuildStore(m->b, v, pointer), 4);
+    } else if (step == 1) {
+        LLVMTypeRef overload[] = {vec, m->ptr};
+        LLVMValueRef args[] = {v, pointer, align, where.value};
+        call_intrinsic(m, "llvm.masked.store", overload, 2, args, 4);
+    } else {
+        LLVMTypeRef overload[] = {vec, LLVMVectorType(m->ptr, (unsigned)m->lanes)};
+        LLVMValueRef mask = where.kind == TRUTH_LANES ? where.value : all_lanes(m);
+        LLVMValueRef args[] = {v, lane_pointers(m, pointer, step), align, mask};
+        m->ops += m->lanes;
+        call_intrinsic(m, "llvm.masked.scatter", overload, 2, args, 4);
+    }
+}
+
+void emit_store(struct emitter *m, const struct lp_node *n)
+{
+    struct truth where = emit_truth(m, &n->cond);
+    if (where.kind == TRUTH_CONST && !where.yes)
+        return;
+    /* Lowering masks lanes only: whole stores are under an LP_IF. */
+    assert(where.kind != TRUTH_SCALAR);
+    LLVMValueRef v = emit_expr(m, n->value);
+    struct split s = split_affine(m, &n->at);
+    if (m->reg[n->buf]) {
+        assert(!s.nr && !s.step && s.constant < m->p->buffer[n->buf].size);
+        m->reg[n->buf][s.constant] = v;
+        return;
+    }
+    m->ops++;
+    LLVMValueRef pointer =
+        offset_pointer(m, hoist_terms(m, m->buf[n->buf], &s), s.constant);
+    if (m->in_vector)
+        store_lanes(m, v, pointer, s.step, where);
+    else
+        LLVMSetAlignment(LLVMBuildStore(m->b, v, pointer), 4);
+    /* Buffers never overlap, so only what was loaded from this one is stale. */
+    int kept = 0;
+    for (int i = 0; i < m->nr_loaded; i++)
+        if (m->loaded[i].buf != n->buf)
+            m->loaded[kept++] = m->loaded[i];
+    m->nr_loaded = kept;
+}
