@@ -104,7 +104,7 @@ static void take_text(struct cursor *c, char *out, size_t size)
         c->broken = true;
 }
 
-/* Multiplies `n` by an extent; marks the blob broken where the extent or the product is out of range. */
+/* Multiplies `n` by an extent; the blob is broken where either goes out of range. */
 static int64_t take_extent(struct cursor *c, int64_t *n)
 {
     int64_t extent = take_i64(c);

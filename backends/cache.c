@@ -110,8 +110,8 @@ void cache_free(struct cache *c)
     free(c);
 }
 
-/* The one of an array of pointers to structs with a member `used` that is not in use and was not for
- * longest; -1 where all are in use. */
+/* The one of an array of pointers to structs with a member `used` that is not in use and was not
+ * for longest; -1 where all are in use. */
 #define OLDEST(array, nr, now, out)                                                                \
     do {                                                                                           \
         (out) = -1;                                                                                \
@@ -302,6 +302,7 @@ struct region *cache_buffer(struct cache *c, size_t bytes)
         struct buffer_slot *b = c->buffer[i];
         if (b->used != c->now && b->region.bytes == bytes) {
             b->used = c->now;
+            region_mend(&b->region); /* the last kernel may have written there */
             return &b->region;
         }
     }

@@ -8,8 +8,8 @@
  *   kernels    loaded code
  *
  * Each kind is bounded by number and bytes, and gives up what was not used for longest. What the
- * request in progress uses is never given up, even where that exceeds the bounds: pointers are valid
- * until the next cache_begin(). One thread.
+ * request in progress uses is never given up, even where that exceeds the bounds: pointers are
+ * valid until the next cache_begin(). One thread.
  */
 #ifndef BACKENDS_CACHE_H
 #define BACKENDS_CACHE_H
@@ -28,8 +28,8 @@ struct cached_task {
     struct region input[WL_MAX_TENSORS]; /* read-only */
     const float *want;                   /* expected output, logical */
     int64_t nr_want;
-    double rms;                          /* of `want` */
-    float *unpacked;                     /* what `want` points to if not into the map */
+    double rms;      /* of `want` */
+    float *unpacked; /* what `want` points to if not into the map */
     size_t bytes;
     uint64_t used;
 };
@@ -37,7 +37,7 @@ struct cached_task {
 struct cached_kernel {
     struct artifact artifact;
     struct loaded code;
-    char *blob;                          /* encoded artifact: the key */
+    char *blob; /* encoded artifact: the key */
     size_t blob_bytes;
     uint64_t used;
 };
@@ -57,8 +57,8 @@ struct cached_kernel *cache_kernel(struct cache *c, const void *blob, size_t len
 const struct region *cache_constant(struct cache *c, const struct cached_task *t, int tensor,
                                     const struct layout *layout);
 
-/* A writable buffer of exactly `bytes` that is not in use, contents undefined; NULL where memory does
- * not suffice. */
+/* A writable buffer of exactly `bytes` that is not in use, contents undefined; NULL where memory
+ * does not suffice. */
 struct region *cache_buffer(struct cache *c, size_t bytes);
 
 #endif

@@ -19,13 +19,17 @@
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WITH_SANITIZER 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WITH_SANITIZER 1
 #endif
 #endif
+
+/* A crash must look like one, and no report of leaks delays an exit. */
+#define SANITIZER_OPTIONS                                                                          \
+    "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_abort=0:handle_sigill=0:detect_leaks=0"
 
 extern char **environ;
 
@@ -70,10 +74,9 @@ static void environment_init(struct environment *env, int threads)
         environment_set(env, "GOMP_SPINCOUNT=100000");
         environment_set(env, "KMP_BLOCKTIME=5");
     }
-#ifdef WITH_ASAN
-    /* a crash must look like one, and no leak report delays an exit */
-    environment_set(env, "ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:"
-                         "handle_abort=0:handle_sigill=0:detect_leaks=0");
+#ifdef WITH_SANITIZER
+    environment_set(env, "ASAN_OPTIONS=" SANITIZER_OPTIONS);
+    environment_set(env, "TSAN_OPTIONS=" SANITIZER_OPTIONS);
 #endif
     GROW(env->v, env->nr, env->cap);
     env->v[env->nr] = NULL;
@@ -92,8 +95,8 @@ static int spawn(pid_t *pid, const struct runner_options *o, int sock, int err_f
     char cpu[16], threads[16];
     snprintf(cpu, sizeof cpu, "%d", o->threads == 1 ? o->cpu : -1);
     snprintf(threads, sizeof threads, "%d", o->threads);
-    const char *argv[] = {"squall", "runner",    "--fd",      "3",     "--backend", o->backend,
-                          "--cpu",  cpu,         "--threads", threads, NULL};
+    const char *argv[] = {"squall", "runner", "--fd",      "3",     "--backend", o->backend,
+                          "--cpu",  cpu,      "--threads", threads, NULL};
     static_assert(WIRE_SOCKET_FD == 3, "the descriptor in argv");
 
     posix_spawn_file_actions_t files;
@@ -166,7 +169,8 @@ bool child_is_alive(const struct child *c)
 {
     if (!c->pid)
         return false;
-    struct pollfd p[2] = {{.fd = c->sock, .events = POLLRDHUP}, {.fd = c->pid_fd, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = c->sock, .events = POLLRDHUP},
+                          {.fd = c->pid_fd, .events = POLLIN}};
     return poll(p, 2, 0) == 0;
 }
 
@@ -286,8 +290,8 @@ enum child_event child_receive(struct child *c, enum wire_type type, int interru
         enum child_event event = wait_socket(c, POLLIN, interrupt_fd, deadline_ns);
         if (event != CHILD_MESSAGE)
             return event;
-        ssize_t n = recv(c->sock, (char *)&c->in + c->in_len, (size_t)missing(c, type),
-                         MSG_DONTWAIT);
+        ssize_t n =
+            recv(c->sock, (char *)&c->in + c->in_len, (size_t)missing(c, type), MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             return CHILD_GONE;
         if (n > 0)
@@ -376,7 +380,8 @@ static bool wait_end(struct child *c, int64_t grace_ns)
         if (c->err_fd >= 0)
             drain_errors(c);
         /* without a descriptor to wait on: look again every millisecond */
-        struct pollfd p[2] = {{.fd = c->pid_fd, .events = POLLIN}, {.fd = c->err_fd, .events = POLLIN}};
+        struct pollfd p[2] = {{.fd = c->pid_fd, .events = POLLIN},
+                              {.fd = c->err_fd, .events = POLLIN}};
         int ms = c->pid_fd >= 0 ? (int)(left / 1000000) + 1 : 1;
         poll(p, 2, ms);
     }
@@ -388,7 +393,7 @@ void child_end(struct child *c, int64_t grace_ns, struct strbuf *how)
         return;
     close(c->sock);
     bool by_itself = grace_ns > 0 && wait_end(c, grace_ns);
-    /* its group: also what a kernel may have started. While it is not reaped the number is its own */
+    /* its group, what a kernel may have started; until it is reaped the number is its own */
     kill(-c->pid, SIGKILL);
     kill(c->pid, SIGKILL);
     int status = 0;

@@ -16,10 +16,10 @@
 #include "engine/base/strbuf.h"
 
 struct child {
-    pid_t pid;     /* 0: there is none */
-    int pid_fd;    /* readable when it has died; -1 where the kernel has no such thing */
+    pid_t pid;  /* 0: there is none */
+    int pid_fd; /* readable when it has died; -1 where the kernel has no such thing */
     int sock;
-    int err_fd;    /* its standard error */
+    int err_fd;      /* its standard error */
     char tail[2048]; /* the last of what it said there */
     size_t tail_len;
     struct {
@@ -33,7 +33,7 @@ struct child {
 };
 
 enum child_event {
-    CHILD_MESSAGE,     /* in child.in */
+    CHILD_MESSAGE, /* in child.in */
     CHILD_SENT,
     CHILD_GONE,        /* it died, or closed its end */
     CHILD_NONSENSE,    /* what it sent is no message */
@@ -41,8 +41,8 @@ enum child_event {
     CHILD_INTERRUPTED, /* interrupt_fd is readable */
 };
 
-/* Starts it; it says hello when it is ready. It is killed when the calling *thread* ends (that is how
- * the kernel understands the death of a parent): see child_is_alive(). */
+/* Starts it; it says hello when it is ready. It is killed when the calling *thread* ends (that is
+ * how the kernel understands the death of a parent): see child_is_alive(). */
 int child_start(struct child *c, const struct runner_options *o, int board_fd, struct err *e);
 
 /* False where it died since it was last talked to. */

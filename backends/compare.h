@@ -14,7 +14,7 @@
 #include "engine/tensor/layout.h"
 
 struct comparison {
-    double error;  /* the largest; <= 1 passes; INFINITY for NaN or infinity where none is expected */
+    double error;  /* the largest; <= 1 passes; INFINITY for NaN where none is expected */
     int64_t at;    /* its element, the first of equals */
     int64_t wrong; /* elements with an error above 1 */
 };

@@ -22,15 +22,15 @@
 #include "engine/tensor/workload.h"
 
 struct operand {
-    enum wl_role role;    /* WL_TEMP has no bytes */
+    enum wl_role role; /* WL_TEMP has no bytes */
     int64_t offset, bytes;
     struct layout layout; /* stored; of a constant plain */
 };
 
 struct operands_head {
     uint64_t magic;
-    uint64_t id;          /* no two operands of a process have the same */
-    int64_t bytes;        /* of the whole */
+    uint64_t id;   /* no two operands of a process have the same */
+    int64_t bytes; /* of the whole */
     int64_t reduce_length;
     int nr_tensors, output;
     struct operand tensor[WL_MAX_TENSORS];

@@ -8,12 +8,17 @@
 
 static const size_t huge_page = (size_t)2 << 20;
 
-/* All bits set is a NaN of every float type: what is computed from it, instead of only read, shows. */
+/* All bits set is a NaN of every float type: what is computed from it shows. */
 enum { SLACK_BYTE = 0xff };
 
 static size_t round_up(size_t n, size_t unit)
 {
     return (n + unit - 1) / unit * unit;
+}
+
+static size_t slack_bytes(const struct region *r)
+{
+    return round_up(r->bytes, REGION_ALIGN) + REGION_SLACK - r->bytes;
 }
 
 /* [ unused | data ... | slack | guard page ], with the data as close to the guard as its alignment
@@ -43,7 +48,7 @@ bool region_init(struct region *r, size_t bytes)
     r->bytes = bytes;
     r->occupied = body;
     r->data = start + body - used;
-    memset(r->data + bytes, SLACK_BYTE, used - bytes);
+    region_mend(r);
     return true;
 }
 
@@ -62,9 +67,14 @@ void region_protect(struct region *r)
     mprotect(start, (size_t)(end - start), PROT_READ);
 }
 
+void region_mend(struct region *r)
+{
+    memset(r->data + r->bytes, SLACK_BYTE, slack_bytes(r));
+}
+
 bool region_intact(const struct region *r)
 {
-    size_t slack = round_up(r->bytes, REGION_ALIGN) + REGION_SLACK - r->bytes;
+    size_t slack = slack_bytes(r);
     const unsigned char *at = (const unsigned char *)r->data + r->bytes;
     for (size_t i = 0; i < slack; i++)
         if (at[i] != SLACK_BYTE)

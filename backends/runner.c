@@ -2,8 +2,8 @@
 /*
  * Runner, the parent's side: turns what happens to the child into the result of a measurement.
  *
- * A child that failed is replaced at once, without waiting for its hello, so that it starts up while
- * the next candidate is still being built. The next measurement waits for the rest.
+ * A child that failed is replaced at once, without waiting for its hello, so that it starts up
+ * while the next candidate is still being built. The next measurement waits for the rest.
  */
 #include "backends/runner.h"
 
@@ -29,23 +29,23 @@ enum { MAX_START_TRIES = 5 };
 
 static const int64_t second_ns = INT64_C(1000000000);
 
-/* Loading a compiler library on a busy machine takes its time; nothing depends on it being short. */
+/* Loading a compiler library on a busy machine takes its time; nothing waits for less. */
 static const int64_t hello_limit_ns = 30 * INT64_C(1000000000);
-/* Copying and packing operands of some gigabytes is not the kernel's fault: it has its own limit. */
+/* Copying and packing gigabytes of operands is not the kernel's fault: it has its own limit. */
 static const int64_t prepare_limit_ns = 60 * INT64_C(1000000000);
 static const int64_t default_timeout_ns = 10 * INT64_C(1000000000);
-/* From the end of the connection to the end of the process: libraries tidy up, sanitizers report. */
+/* From the end of the connection to that of the process: libraries tidy up. */
 static const int64_t death_grace_ns = 2 * INT64_C(1000000000);
 static const int64_t exit_grace_ns = INT64_C(300000000);
 
 struct runner {
     struct runner_options o; /* exe and backend are copies */
     struct child child;
-    bool ready;              /* the child has said hello */
-    int starts;              /* children so far */
+    bool ready; /* the child has said hello */
+    int starts; /* children so far */
     int board_fd;
     struct board *board;
-    int interrupt_fd;        /* the only member that other threads touch */
+    int interrupt_fd; /* the only member that other threads touch */
 };
 
 static int make_board(struct runner *r, struct err *e)
@@ -83,8 +83,8 @@ static int await_hello(struct runner *r, struct err *e)
 {
     struct strbuf how = {0};
     int rc = 0;
-    switch (child_receive(&r->child, WIRE_HELLO, r->interrupt_fd,
-                          clock_mono_ns() + hello_limit_ns)) {
+    int64_t deadline_ns = clock_mono_ns() + hello_limit_ns;
+    switch (child_receive(&r->child, WIRE_HELLO, r->interrupt_fd, deadline_ns)) {
     case CHILD_MESSAGE: {
         struct wire_hello *hello = &r->child.in.hello;
         hello->reason[sizeof hello->reason - 1] = '\0';
@@ -218,15 +218,15 @@ static void put_request(const struct measure_request *q, int64_t timeout_ns, str
         artifact_encode(q->artifact[k], &artifacts);
         w.artifact_bytes[k] = artifacts.len - before;
     }
-    struct wire_head head = {.magic = wire_magic, .type = WIRE_REQUEST,
-                             .bytes = sizeof w + artifacts.len};
+    struct wire_head head = {
+        .magic = wire_magic, .type = WIRE_REQUEST, .bytes = sizeof w + artifacts.len};
     strbuf_add(msg, &head, sizeof head);
     strbuf_add(msg, &w, sizeof w);
     strbuf_add(msg, artifacts.buf, artifacts.len);
     strbuf_release(&artifacts);
 }
 
-/* When the wait for a result is over: counted from the first call of a kernel, once there was one. */
+/* When the wait for a result is over: counted from the first call, once there was one. */
 static int64_t limit_ns(const struct runner *r, int64_t sent_ns, int64_t timeout_ns)
 {
     int64_t since = atomic_load(&r->board->running_since);
@@ -242,8 +242,7 @@ static enum child_event await_result(struct runner *r, int64_t timeout_ns)
     int64_t sent_ns = clock_mono_ns();
     int64_t deadline = sent_ns + timeout_ns;
     for (;;) {
-        enum child_event event =
-            child_receive(&r->child, WIRE_RESULT, r->interrupt_fd, deadline);
+        enum child_event event = child_receive(&r->child, WIRE_RESULT, r->interrupt_fd, deadline);
         if (event != CHILD_LATE)
             return event;
         int64_t now = clock_mono_ns(), limit = limit_ns(r, sent_ns, timeout_ns);
@@ -276,9 +275,9 @@ static bool take_result(struct wire_result *w, int nr, struct measure_result *re
 }
 
 /*
- * The child did not answer: blames the candidate, kernel 0, unless the child was busy with something
- * else. While several are timed in turn nobody can tell which it was, but the others have been
- * through that before.
+ * The child did not answer: blames the candidate, kernel 0, unless the child was busy with
+ * something else. While several are timed in turn nobody can tell which it was, but the others have
+ * been through that before.
  */
 static void blame(const struct runner *r, enum trial_status status, const char *what,
                   struct measure_result *res)
@@ -367,8 +366,8 @@ void runner_measure(struct runner *r, const struct measure_request *q, struct me
     atomic_store(&r->board->kernel, 0);
     atomic_store(&r->board->running_since, 0);
     const struct operands *o = q->operands;
-    enum child_event event = child_send(&r->child, &msg, o->fd, r->interrupt_fd,
-                                        clock_mono_ns() + prepare_limit_ns);
+    enum child_event event =
+        child_send(&r->child, &msg, o->fd, r->interrupt_fd, clock_mono_ns() + prepare_limit_ns);
     if (event == CHILD_SENT)
         event = await_result(r, timeout_ns);
     settle(r, q, timeout_ns, event, res);

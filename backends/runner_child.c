@@ -264,8 +264,7 @@ static bool check_output(const struct request *q, struct wire_result *res)
         layout_unpack(l, got, unpacked);
         got = unpacked;
     }
-    struct comparison c =
-        compare_output(got, t->want, t->nr_want, t->rms, t->head->reduce_length);
+    struct comparison c = compare_output(got, t->want, t->nr_want, t->rms, t->head->reduce_length);
     res->checked = true;
     res->error = c.error;
     bool right = c.error <= 1;
@@ -314,8 +313,7 @@ static void time_kernels(struct runner_process *p, const struct request *q, int6
 {
     struct timed_kernel k[DEVICE_MAX_KERNELS] = {0};
     for (int i = 0; i < q->wire->nr; i++)
-        k[i] = (struct timed_kernel){.call = q->kernel[i].kernel->code.call,
-                                     .buf = q->kernel[i].buf};
+        k[i] = (struct timed_kernel){q->kernel[i].kernel->code.call, q->kernel[i].buf};
     struct timing_limits limits = {
         .fill_ns = q->wire->fill_ns,
         .cut_ns = q->wire->cut_ns,
@@ -395,7 +393,9 @@ static bool receive_head(int sock, struct wire_head *head, int *fd)
         char space[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec iov = {.iov_base = head, .iov_len = sizeof *head};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.space,
                        .msg_controllen = sizeof control.space};
     *fd = -1;
     ssize_t n;

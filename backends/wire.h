@@ -10,8 +10,8 @@
  * Both ends are one program, so structs are sent as they are; what the child says is still checked,
  * because a kernel may have written over it.
  *
- * Beside the socket both map the *board*, a page on which the child notes what it is doing. Where it
- * dies or hangs, the note is the only witness; a message a step would wake the parent meanwhile.
+ * Beside the socket both map the *board*, a page on which the child notes what it is doing. Where
+ * it dies or hangs, the note is the only witness; a message a step would wake the parent meanwhile.
  */
 #ifndef BACKENDS_WIRE_H
 #define BACKENDS_WIRE_H
