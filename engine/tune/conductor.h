@@ -36,7 +36,7 @@ struct tune_options {
     char explore_strategy[32]; /* "evolutionary"; "none" skips the phase */
     char refine_strategy[32];  /* "droplet"; "none" skips the phase */
     int64_t trials;            /* whole session, 0 no limit */
-    int64_t explore, refine;   /* per task */
+    int64_t explore, refine;   /* per task; 0 skips the phase, negative: until it stagnates */
     double seconds;            /* whole session, 0 no limit */
     uint64_t seed;
     int jobs;                  /* builder threads, 0 for one a core, the measurer's apart */
@@ -54,6 +54,10 @@ struct history {
     /* Stored commands in order; false past the last. */
     bool (*command)(void *ctx, int i, struct event *out);
     void *ctx;
+    /* May be NULL: final measurements are then made again. The highest number of a trial of the
+     * task that ended before the task's last EV_RESULT; 0 where it has none. */
+    int64_t (*resulted)(void *ctx, int task);
+    const struct event *usage; /* the last EV_USAGE, to count on from; NULL for none */
 };
 
 /* What a person can ask for; thread-safe, from main. */
@@ -86,5 +90,12 @@ int conductor_fd(struct conductor *c);
  * another code with a sentence when it could not go on. */
 int conductor_join(struct conductor *c, struct err *e);
 void conductor_free(struct conductor *c);
+
+/*
+ * Builder threads that still hang in the device (builders.c). While there are any after
+ * conductor_join(), tasks and device must stay as they are, and the process is to leave by _exit():
+ * destructors would run under the feet of these threads.
+ */
+int conductor_stuck(struct conductor *c);
 
 #endif
