@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "backends/compare.h"
+#include "backends/region.h"
 #include "backends/runner.h"
 #include "backends/timing.h"
 #include "tests/fake_backend.h"
@@ -455,6 +456,30 @@ static void test_end_of_the_starting_thread_is_survived(void **state)
     assert_good(&r);
 }
 
+static void test_regions_of_all_sizes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 63, 64, 4032, 4096, 2 << 20, (5 << 20) + 12};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct region r;
+        assert_true(region_init(&r, sizes[i]));
+        assert_int_equal((uintptr_t)r.data % REGION_ALIGN, 0);
+        for (size_t k = 0; k < sizes[i]; k++)
+            assert_int_equal(r.data[k], 0);
+        memset(r.data, 1, sizes[i]);
+        assert_true(region_intact(&r));
+        r.data[sizes[i]] = 1;
+        assert_false(region_intact(&r));
+        region_mend(&r);
+        r.data[sizes[i] + REGION_SLACK - 1] = 1;
+        assert_false(region_intact(&r));
+        region_protect(&r);
+        region_release(&r);
+    }
+    struct region r;
+    assert_false(region_init(&r, SIZE_MAX - 1));
+}
+
 static void test_timing_plan(void **state)
 {
     (void)state;
@@ -539,6 +564,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_processes_of_kernels_are_killed),
         cmocka_unit_test(test_death_of_the_parent_ends_the_child),
         cmocka_unit_test(test_end_of_the_starting_thread_is_survived),
+        cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
         cmocka_unit_test(test_comparison_is_that_of_the_engine),
     };
