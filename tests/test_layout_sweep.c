@@ -19,8 +19,8 @@ static bool overlap(const struct rect *a, const struct rect *b)
 
 static void check(const struct layout_in *in)
 {
-    struct layout l;
-    layout_compute(in, &l);
+    struct screen_layout l;
+    screen_layout(in, &l);
     const struct rect *r[MAX_RECTS];
     int nr = 0;
     r[nr++] = &l.line;
@@ -60,8 +60,8 @@ static void check(const struct layout_in *in)
 /* Every line between header and status belongs to a pane: no space is wasted. */
 static void check_filled(const struct layout_in *in)
 {
-    struct layout l;
-    layout_compute(in, &l);
+    struct screen_layout l;
+    screen_layout(in, &l);
     if (l.tiny || in->overlay)
         return;
     long area = 0;
@@ -109,21 +109,21 @@ static void zoom_and_overlay(void **state)
 static void degrades_in_order(void **state)
 {
     (void)state;
-    struct layout l;
+    struct screen_layout l;
     struct layout_in in = {.rows = 24, .cols = 80, .nr_tasks = 9, .ladder = true, .refining = true};
-    layout_compute(&in, &l);
+    screen_layout(&in, &l);
     assert_true(rect_shown(&l.pane[PANE_CURVE]) && rect_shown(&l.pane[PANE_LADDER]));
     assert_false(rect_shown(&l.pane[PANE_LEADERS]));
     in.rows = 15;
-    layout_compute(&in, &l);
+    screen_layout(&in, &l);
     assert_false(rect_shown(&l.pane[PANE_CURVE]));
     assert_true(rect_shown(&l.pane[PANE_LADDER]) && rect_shown(&l.pane[PANE_TASKS]));
     in.rows = 9;
-    layout_compute(&in, &l);
+    screen_layout(&in, &l);
     assert_true(l.tiny);
     in.rows = 40;
     in.cols = 120;
-    layout_compute(&in, &l);
+    screen_layout(&in, &l);
     for (int p = 0; p < PANE_NR; p++)
         assert_true(rect_shown(&l.pane[p]));
 }

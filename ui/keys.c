@@ -88,7 +88,7 @@ const struct binding *keys_binding(enum command cmd, unsigned in)
     return NULL;
 }
 
-char *key_name(int key, char buf[KEY_NAME])
+char *keys_name(int key, char buf[KEY_NAME])
 {
     static const struct {
         int key;

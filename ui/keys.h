@@ -97,6 +97,6 @@ const struct binding *keys_binding(enum command cmd, unsigned in);
 
 enum { KEY_NAME = 12 };
 /* "F1", "^D", "PgUp", "a". */
-char *key_name(int key, char buf[KEY_NAME]);
+char *keys_name(int key, char buf[KEY_NAME]);
 
 #endif

@@ -49,7 +49,7 @@ static int task_rows(const struct layout_in *in, int body)
 }
 
 /* Panes below each other. */
-static void stack(const struct layout_in *in, struct rect body, struct layout *out)
+static void stack(const struct layout_in *in, struct rect body, struct screen_layout *out)
 {
     enum pane list = wanted_list(in);
     out->pane[PANE_TASKS] = take(&body, task_rows(in, body.rows));
@@ -89,7 +89,7 @@ static void stack(const struct layout_in *in, struct rect body, struct layout *o
 }
 
 /* Tasks over two columns: curve and notes on the left, what is measured on the right. */
-static void columns(const struct layout_in *in, struct rect body, struct layout *out)
+static void columns(const struct layout_in *in, struct rect body, struct screen_layout *out)
 {
     out->pane[PANE_TASKS] = take(&body, task_rows(in, body.rows));
     struct rect left = body, right = body;
@@ -117,7 +117,7 @@ static void columns(const struct layout_in *in, struct rect body, struct layout 
     out->pane[wanted_list(in)] = right;
 }
 
-void layout_compute(const struct layout_in *in, struct layout *out)
+void screen_layout(const struct layout_in *in, struct screen_layout *out)
 {
     memset(out, 0, sizeof *out);
     if (in->rows < LAYOUT_MIN_ROWS || in->cols < LAYOUT_MIN_COLS) {

@@ -33,7 +33,7 @@ struct layout_in {
     bool overlay;     /* help or details in place of the panes */
 };
 
-struct layout {
+struct screen_layout {
     bool tiny; /* too small: only `line` */
     struct rect line;
     struct rect header, pane[PANE_NR], overlay, status, keys;
@@ -41,7 +41,7 @@ struct layout {
     struct rect divider;
 };
 
-void layout_compute(const struct layout_in *in, struct layout *out);
+void screen_layout(const struct layout_in *in, struct screen_layout *out);
 
 static inline bool rect_shown(const struct rect *r)
 {
