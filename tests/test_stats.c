@@ -74,15 +74,16 @@ static void signed_rank_of_all_faster_is_two_to_minus_n(void **state)
 static void signed_rank_matches_the_published_table(void **state)
 {
     (void)state;
-    /* Differences 1..10 with negative ranks that sum to T: P(T <= t), Wilcoxon's table for n = 10. */
+    /* Differences 1..10 with negative ranks that sum to T: P(T <= t), Wilcoxon's table for n = 10.
+     */
     static const struct {
         double negative[4];
         double p;
     } row[] = {
-        {{1, 2, 5, 0}, 25 / 1024.0},    /* T = 8 */
-        {{1, 2, 3, 4}, 43 / 1024.0},    /* T = 10 */
-        {{3, 0, 0, 0}, 5 / 1024.0},     /* T = 3: {}, 1, 2, 3, 1+2 */
-        {{5, 0, 0, 0}, 10 / 1024.0},    /* T = 5 */
+        {{1, 2, 5, 0}, 25 / 1024.0}, /* T = 8 */
+        {{1, 2, 3, 4}, 43 / 1024.0}, /* T = 10 */
+        {{3, 0, 0, 0}, 5 / 1024.0},  /* T = 3: {}, 1, 2, 3, 1+2 */
+        {{5, 0, 0, 0}, 10 / 1024.0}, /* T = 5 */
     };
     for (int r = 0; r < LEN(row); r++) {
         double x[10], y[10] = {0};

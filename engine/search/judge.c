@@ -99,12 +99,13 @@ void judgement_text(const struct judgement *j, const struct observation *o, cons
     char tail[64] = "";
     double percent = fabs(j->gain) * 100;
     if (isnan(j->gain)) {
-        const char *reason = o->status == TRIAL_OK ? "no usable time"
+        const char *reason = o->status == TRIAL_OK    ? "no usable time"
                              : o->status == TRIAL_CUT ? "cut, far slower"
                                                       : trial_status_name(o->status);
         snprintf(tail, sizeof tail, "%s", reason);
     } else {
-        int n = snprintf(tail, sizeof tail, "%.1f %% %s", percent, j->gain > 0 ? "faster" : "slower");
+        int n =
+            snprintf(tail, sizeof tail, "%.1f %% %s", percent, j->gain > 0 ? "faster" : "slower");
         if (!isnan(j->p) && j->verdict != VERDICT_WORSE)
             snprintf(tail + n, sizeof tail - (size_t)n, ", p = %.2g", j->p);
     }

@@ -7,14 +7,14 @@
  *   - the median of the pairwise ratios shows a gain of at least MIN_GAIN, for below that a move is
  *     not worth the trials of a new neighbourhood;
  *   - p <= FAMILY_ALPHA / family. p is one-sided, of Wilcoxon's signed-rank test on the pairs, and
- *     `family` the number of challengers that meet this incumbent (Bonferroni): of a neighbourhood in
- *     which nothing is faster, at most one in twenty makes a false move, however large it is.
+ *     `family` the number of challengers that meet this incumbent (Bonferroni): of neighbourhoods
+ *     in which nothing is faster, at most one in twenty makes a false move, however large.
  *
  * The signed-rank test cannot give less than 2^-n for n pairs, which is not enough for small n: a
- * family of 30 needs 10 pairs, of 200 needs 12. Where n is too small for the family, and only there,
- * all pairs must agree and p is Student's, of the logarithms of the ratios. That assumes what the
- * signed-rank test does not, a noise without a long tail on the side of the challenger, but slow
- * outliers, the usual ones, widen the spread and make it cautious.
+ * family of 30 needs 10 pairs, of 200 needs 12. Where n is too small for the family, and only
+ * there, all pairs must agree and p is Student's, of the logarithms of the ratios. That assumes
+ * what the signed-rank test does not, a noise without a long tail on the side of the challenger,
+ * but slow outliers, the usual ones, widen the spread and make it cautious.
  *
  * Power, the share of truly faster challengers accepted, family 30, by gain over the standard
  * deviation of one pair's ratio (normal noise, 20000 draws; the level is .05 / 30 = .0017):

@@ -25,7 +25,7 @@ static bool is_open(const struct knob *k)
     return false;
 }
 
-/* The nth divisor of x above 1 whose product with `times` is at most `limit`; nth < 0 counts them. */
+/* The nth divisor of x above 1 that times `times` is within `limit`; nth < 0 counts them. */
 static int32_t divisor(int32_t x, int64_t times, int64_t limit, int nth)
 {
     int nr = 0;
@@ -109,7 +109,7 @@ int mutate(const struct space *s, struct rng *r, struct candidate *c)
     if (nr_split + nr_other == 0)
         return -1;
     bool tile = nr_other == 0 || (nr_split > 0 && rng_unit(r) < TILE_PROBABILITY);
-    int knob = tile ? split[rng_below(r, (uint64_t)nr_split)]
-                    : other[rng_below(r, (uint64_t)nr_other)];
+    int knob =
+        tile ? split[rng_below(r, (uint64_t)nr_split)] : other[rng_below(r, (uint64_t)nr_other)];
     return change(&sk->knob[knob], r, c->v + sk->knob[knob].slot) ? knob : -1;
 }

@@ -164,8 +164,7 @@ bool candidate_equal(const struct candidate *a, const struct candidate *b)
 bool candidate_valid(const struct space *s, const struct candidate *c, const char **why)
 {
     const char *reason = NULL;
-    if (c->sketch < 0 || c->sketch >= s->nr_sketches ||
-        c->nr != s->sketch[c->sketch]->nr_slots) {
+    if (c->sketch < 0 || c->sketch >= s->nr_sketches || c->nr != s->sketch[c->sketch]->nr_slots) {
         reason = "names a sketch of the space";
         goto out;
     }

@@ -2,8 +2,8 @@
 /*
  * Domain of one knob: walk it, draw from it, count it.
  *
- * `v` is always the first of the knob's own slots. Every domain has at least one value. The order of
- * a split is that of its factors read as a word, outermost first; of a permutation, the
+ * `v` is always the first of the knob's own slots. Every domain has at least one value. The order
+ * of a split is that of its factors read as a word, outermost first; of a permutation, the
  * lexicographic one. Private to engine/search.
  */
 #ifndef ENGINE_SEARCH_SPACE_DOMAIN_H

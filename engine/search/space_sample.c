@@ -13,7 +13,7 @@
 #include "engine/search/space_walk.h"
 
 enum {
-    DRAWS = 64,             /* about as dear as one search */
+    DRAWS = 64, /* about as dear as one search */
     SEARCHES = 8,
     SEARCH_NODES = 1 << 10,
     LAST_SEARCH_NODES = 1 << 18, /* some 20 ms */
@@ -52,8 +52,8 @@ static bool sample_sketch(const struct space *s, int sketch, struct rng *r, stru
     for (int i = 0; i < DRAWS && !found; i++)
         found = draw(s, sketch, r, &c);
     for (int i = 0; i <= SEARCHES && !found && cut; i++)
-        found = search_once(s, sketch, r, i < SEARCHES ? SEARCH_NODES : LAST_SEARCH_NODES, &c,
-                            &cut);
+        found =
+            search_once(s, sketch, r, i < SEARCHES ? SEARCH_NODES : LAST_SEARCH_NODES, &c, &cut);
     if (found)
         *out = c;
     return found;

@@ -135,7 +135,7 @@ static bool advance(struct space_walk *w)
     }
 }
 
-/* The next solution of the depths lo .. hi-1, hi > lo; depth < lo means that none was sought yet. */
+/* The next solution of the depths lo .. hi-1, hi > lo; depth < lo: none was sought yet. */
 static bool search(struct space_walk *w)
 {
     if (w->depth < w->lo)

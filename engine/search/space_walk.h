@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walk: the valid candidates of a space one after another, found lazily by a depth-first search that
- * prunes.
+ * Walk: the valid candidates of a space one after another, found lazily by a depth-first search
+ * that prunes.
  *
  * Knobs are set in an order in which those that share a constraint stand together; a constraint is
  * asked as soon as the last knob it reads is set. Knobs linked by constraints, directly or through
- * others, form a *group*: groups do not influence each other, so a group without a solution ends the
- * sketch at once, and counts multiply. Private to engine/search.
+ * others, form a *group*: groups do not influence each other, so a group without a solution ends
+ * the sketch at once, and counts multiply. Private to engine/search.
  */
 #ifndef ENGINE_SEARCH_SPACE_WALK_H
 #define ENGINE_SEARCH_SPACE_WALK_H
@@ -16,25 +16,26 @@
 
 #include "engine/search/space.h"
 
+/* At depth d the constraints ask[check[d]] .. ask[check[d + 1] - 1] are asked. */
 struct walk_plan {
     const struct sketch *sketch;
-    int order[SKETCH_MAX_KNOBS];     /* knob set at depth d */
-    int group[SKETCH_MAX_KNOBS];     /* of depth d; contiguous, ascending from 0 */
-    int check[SKETCH_MAX_KNOBS + 1]; /* constraints asked at depth d: ask[check[d] .. check[d+1]-1] */
-    int *ask;                        /* malloc */
+    int order[SKETCH_MAX_KNOBS]; /* knob set at depth d */
+    int group[SKETCH_MAX_KNOBS]; /* of depth d; contiguous, ascending from 0 */
+    int check[SKETCH_MAX_KNOBS + 1];
+    int *ask; /* malloc */
 };
 
 struct space_walk {
     const struct space *space;
-    int sketch, end;                 /* the sketch under way, and the one to stop before */
-    struct rng *rng;                 /* random values and order of values; NULL: in order */
-    int64_t nodes_left;              /* the search stops when it is 0, and goes on when raised */
-    bool cut;                        /* it stopped so: the value it stands at is not examined */
+    int sketch, end;    /* the sketch under way, and the one to stop before */
+    struct rng *rng;    /* random values and order of values; NULL: in order */
+    int64_t nodes_left; /* the search stops when it is 0, and goes on when raised */
+    bool cut;           /* it stopped so: the value it stands at is not examined */
     struct walk_plan plan;
     bool planned;
-    int lo, hi, depth;               /* depths searched, and where the search stands */
-    bool done[SKETCH_MAX_KNOBS];     /* group has had a solution */
-    int32_t start[CAND_MAX_SLOTS];   /* per slot: the value its knob began with at this depth */
+    int lo, hi, depth;             /* depths searched, and where the search stands */
+    bool done[SKETCH_MAX_KNOBS];   /* group has had a solution */
+    int32_t start[CAND_MAX_SLOTS]; /* per slot: the value its knob began with at this depth */
     struct candidate c;
 };
 

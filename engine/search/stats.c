@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /*
- * The k-th smallest, k from 0: the range that holds it is narrowed by pivots from inside it, so that
- * neither a copy nor a limit on n is needed. NAN elements are never inside and never chosen.
+ * The k-th smallest, k from 0: the range that holds it is narrowed by pivots from inside it, so
+ * that neither a copy nor a limit on n is needed. NAN elements are never inside and never chosen.
  */
 static double order_statistic(const double *x, int n, int k)
 {

@@ -4,21 +4,22 @@
  *
  * Words. The *incumbent* is the point of the descent. Its *ring* are all valid neighbours: one step
  * in one knob, both ways. A *probe* is a point to measure against the incumbent, of the ring or
- * beyond it. A *descent* runs from a *start* until it *converges*: until every probe of the ring has
- * been a trial and none was better.
+ * beyond it. A *descent* runs from a *start* until it *converges*: until every probe of the ring
+ * has been a trial and none was better.
  *
  *   start    the fastest trial known; without any, the sketches' start candidates and samples,
  *            the fastest of which becomes the incumbent
- *   ring     probes in batches, each measured interleaved with the incumbent; after a batch the best
- *            of those that judge.h calls better, if any, is the new incumbent. The step that won is
- *            done once and twice more at the head of the next batch (speculation)
+ *   ring     probes in batches, each measured interleaved with the incumbent; after a batch the
+ *            best of those that judge.h calls better, if any, is the new incumbent. The step that
+ *            won is done once and twice more at the head of the next batch (speculation)
  *   pairs    of a converged ring the steps that looked best are combined, two by two: along a
- *            constraint, or a valley that is not parallel to a knob, no single step leads downwards
- *   restart  from the fastest trial known that is of a sketch not descended in, or in at least three
- *            knobs away from every incumbent so far, and not more than twice as slow as the first
- *            start; a session that knew nothing at first starts at new samples when none is left
+ *            constraint, or in a valley not parallel to a knob, no single step leads downwards
+ *   restart  from the fastest trial known that is of a sketch not descended in, or in at least
+ *            three knobs away from every incumbent so far, and not more than twice as slow as the
+ *            first start; a session that knew nothing at first starts at new samples when none
+ *            is left
  *
- * What the ports of this search get wrong, and this one must not (see tests/test_strategies.c):
+ * What the ports of this search get wrong, and this one must not (see tests/test_droplet.c):
  * whether a point has been visited is asked of the point, never of the step; a ring is complete;
  * results find their probe by their candidate; a difference within the noise is no gain.
  *
@@ -27,8 +28,8 @@
  *
  * Costs known from different moments are comparable only roughly. A descent keeps them so: the cost
  * of a paired trial is the incumbent's times the median ratio. A restart which finds a neighbour
- * known, from before it began, to be faster by KNOWN_GAIN goes there without a trial; where that was
- * an incumbent before, the descent has run into an old one and ends.
+ * known, from before it began, to be faster by KNOWN_GAIN goes there without a trial; where that
+ * was an incumbent before, the descent has run into an old one and ends.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,12 +57,12 @@ enum probe_state { PROBE_WAITING, PROBE_OUT, PROBE_JUDGED };
 struct probe {
     struct candidate c, via; /* via: where the last step began */
     enum origin origin;
-    int knob, knob2, dir;    /* -1: none */
+    int knob, knob2, dir; /* -1: none */
     char note[64];
     enum probe_state state;
     bool better;
-    int fact;                /* in the history once it is judged and was measured, else -1 */
-    double gain;             /* NAN where unknown */
+    int fact;    /* in the history once it is judged and was measured, else -1 */
+    double gain; /* NAN where unknown */
     double p;
     char text[128];
 };
@@ -73,16 +74,16 @@ struct strategy {
     struct history history;
     struct candset incumbents; /* all so far */
     enum stage stage;
-    bool roaming;              /* nothing was known at first: restarts may be samples */
+    bool roaming; /* nothing was known at first: restarts may be samples */
     double first_start_ns;
-    int starts_left;           /* to propose before the fastest start is chosen */
-    int next_sketch;           /* whose start candidate is the next to be proposed */
-    int incumbent;             /* in the history; -1 before the first */
+    int starts_left;             /* to propose before the fastest start is chosen */
+    int next_sketch;             /* whose start candidate is the next to be proposed */
+    int incumbent;               /* in the history; -1 before the first */
     int descents, descent_began; /* how many, and the history's length then */
     struct probe *probe;
     int nr_probes, cap_probes;
-    int nr_out;                /* proposed and not yet observed */
-    int family;                /* probes that this incumbent meets in this stage */
+    int nr_out;                         /* proposed and not yet observed */
+    int family;                         /* probes that this incumbent meets in this stage */
     double (*credit)[SKETCH_MAX_KNOBS]; /* by sketch and knob: the gains it brought */
     const char *why;
 };
@@ -118,8 +119,15 @@ static struct probe *add_probe(struct strategy *s, const struct candidate *c,
 {
     GROW(s->probe, s->nr_probes, s->cap_probes);
     struct probe *p = &s->probe[s->nr_probes++];
-    *p = (struct probe){.c = *c, .via = *via, .origin = origin, .knob = knob, .knob2 = -1,
-                        .dir = dir, .fact = -1, .gain = NAN, .p = NAN};
+    *p = (struct probe){.c = *c,
+                        .via = *via,
+                        .origin = origin,
+                        .knob = knob,
+                        .knob2 = -1,
+                        .dir = dir,
+                        .fact = -1,
+                        .gain = NAN,
+                        .p = NAN};
     if (supply_is_new(&s->supply, c))
         return p;
     p->state = PROBE_JUDGED;
@@ -546,8 +554,8 @@ static int propose(struct strategy *s, int want, struct proposal *out)
     /* A batch ends with a decision, so it is no larger than the machine needs. */
     int batch = s->env.batch > 1 ? s->env.batch : 1, max = want < batch ? want : batch;
     while (s->stage != STAGE_DONE) {
-        int nr = s->stage == STAGE_START ? propose_starts(s, max, out)
-                                         : propose_probes(s, max, out);
+        int nr =
+            s->stage == STAGE_START ? propose_starts(s, max, out) : propose_probes(s, max, out);
         if (nr > 0)
             return nr;
         next_stage(s);
@@ -603,5 +611,7 @@ static const char *why(const struct strategy *s)
 
 const struct strategy_class strategy_droplet = {
     "droplet", "coordinate descent from the best candidates, with a test of significance",
-    create, propose, observe, why, destroy,
+    create,    propose,
+    observe,   why,
+    destroy,
 };

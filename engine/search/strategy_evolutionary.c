@@ -306,8 +306,7 @@ static int propose_starts(struct strategy *s, int want, struct proposal *out)
     int nr = 0;
     for (; nr < want && s->starts < s->env.space->nr_sketches; s->starts++) {
         const struct sketch *k = s->env.space->sketch[s->starts];
-        if (!candidate_valid(s->env.space, &k->start, NULL) ||
-            !supply_take(&s->supply, &k->start))
+        if (!candidate_valid(s->env.space, &k->start, NULL) || !supply_take(&s->supply, &k->start))
             continue;
         proposal_init(&out[nr], &k->start, ORIGIN_DEFAULT);
         snprintf(out[nr++].note, sizeof out->note, "start of sketch %s", k->name);
@@ -345,5 +344,7 @@ static const char *why(const struct strategy *s)
 
 const struct strategy_class strategy_evolutionary = {
     "evolutionary", "MetaSchedule's evolutionary search: mutates the best, guided by a model",
-    create, propose, observe, why, destroy,
+    create,         propose,
+    observe,        why,
+    destroy,
 };

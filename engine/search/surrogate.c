@@ -6,6 +6,7 @@
 
 enum {
     NEAREST = 8,
+    LANES = 4,     /* coordinates come in fours, which compilers make vectors of */
     POINTS = 1024, /* a sketch's newest; more would not make a guess better, only dearer */
 };
 
@@ -15,9 +16,9 @@ static const double OWN_WIDTH = 0.005, PRIOR_WEIGHT = 1.0;
 static const double SKETCH_PRIOR = 4;
 
 struct surrogate_sketch {
-    int nr_dims;
+    int nr_dims; /* the last few may be there to fill up, and are 0 */
     int dims_of[SKETCH_MAX_KNOBS];
-    float *x;          /* POINTS rows of nr_dims; a ring when full */
+    float *x; /* POINTS rows of nr_dims; a ring when full */
     double cost_ns[POINTS];
     double speed[POINTS];
     int nr, next;
@@ -82,6 +83,7 @@ void surrogate_init(struct surrogate *s, const struct space *space)
             m->dims_of[j] = dims_of(&space->sketch[i]->knob[j]);
             m->nr_dims += m->dims_of[j];
         }
+        m->nr_dims = (m->nr_dims + LANES - 1) / LANES * LANES;
     }
 }
 
@@ -97,7 +99,7 @@ void surrogate_add(struct surrogate *s, const struct candidate *c, double cost_n
 {
     struct surrogate_sketch *m = &s->sketch[c->sketch];
     if (!m->x)
-        m->x = xcalloc((size_t)POINTS * (size_t)(m->nr_dims + 1), sizeof *m->x);
+        m->x = xcalloc((size_t)POINTS * (size_t)m->nr_dims, sizeof *m->x);
     locate(s->space->sketch[c->sketch], m, c, m->x + (size_t)m->next * (size_t)m->nr_dims);
     m->cost_ns[m->next] = cost_ns;
     m->next = (m->next + 1) % POINTS;
@@ -132,15 +134,22 @@ struct near {
     int i;
 };
 
+static float squared_distance(const float *a, const float *b, int nr_dims)
+{
+    float sum[LANES] = {0};
+    for (int i = 0; i < nr_dims; i += LANES) {
+        for (int j = 0; j < LANES; j++)
+            sum[j] += (a[i + j] - b[i + j]) * (a[i + j] - b[i + j]);
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 /* The nearest points, closest first; of equally near ones the oldest. */
 static int nearest(const struct surrogate_sketch *m, const float *x, struct near out[NEAREST])
 {
     int nr = 0;
     for (int i = 0; i < m->nr; i++) {
-        const float *p = m->x + (size_t)i * (size_t)m->nr_dims;
-        float d2 = 0;
-        for (int j = 0; j < m->nr_dims; j++)
-            d2 += (p[j] - x[j]) * (p[j] - x[j]);
+        float d2 = squared_distance(m->x + (size_t)i * (size_t)m->nr_dims, x, m->nr_dims);
         if (nr == NEAREST && d2 >= out[nr - 1].d2)
             continue;
         int at = nr < NEAREST ? nr++ : nr - 1;
@@ -154,10 +163,10 @@ static int nearest(const struct surrogate_sketch *m, const float *x, struct near
 double surrogate_score(const struct surrogate *s, const struct candidate *c)
 {
     const struct surrogate_sketch *m = &s->sketch[c->sketch];
-    /* A choice may have any number of values, so this is not bounded by the slots. */
-    float small[2 * CAND_MAX_SLOTS], *x = small;
+    /* A choice may have any number of values, so the slots do not bound the coordinates. */
+    float small[2 * CAND_MAX_SLOTS] = {0}, *x = small;
     if (m->nr_dims > (int)(sizeof small / sizeof *small))
-        x = xmalloc((size_t)m->nr_dims * sizeof *x);
+        x = xcalloc((size_t)m->nr_dims, sizeof *x);
     locate(s->space->sketch[c->sketch], m, c, x);
     struct near near[NEAREST];
     int nr = nearest(m, x, near);

@@ -4,10 +4,11 @@
  *
  * Candidates of one sketch are points: a split gives a coordinate a level, log2(factor) over
  * log2(extent); an ordinal and the places of a permutation are scaled to [0, 1]; a choice or a flag
- * is at distance 1 from any other value. The guess is the mean of the nearest ones' speeds, weighted
- * by the inverse square of the distance, blended with the mean of the sketch, which is itself blended
- * with the mean of all: far from everything measured, and in a sketch measured little, it says "as
- * usual". Speed is fastest / cost, so failed trials count 0. Private to engine/search.
+ * is at distance 1 from any other value. The guess is the mean of the nearest ones' speeds,
+ * weighted by the inverse square of the distance, blended with the mean of the sketch, which is
+ * itself blended with the mean of all: far from everything measured, and in a sketch measured
+ * little, it says "as usual". Speed is fastest / cost, so failed trials count 0. Private to
+ * engine/search.
  */
 #ifndef ENGINE_SEARCH_SURROGATE_H
 #define ENGINE_SEARCH_SURROGATE_H
@@ -20,7 +21,7 @@ struct surrogate {
     const struct space *space;
     struct surrogate_sketch *sketch; /* one each */
     double best_ns;
-    double mean;                     /* speed of all points */
+    double mean; /* speed of all points */
 };
 
 void surrogate_init(struct surrogate *s, const struct space *space);
