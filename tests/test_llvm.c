@@ -131,6 +131,9 @@ static void check_named(struct bench *b, const char *name, int samples)
 static const char *const names[] = {
     "matmul:48x96x40",
     "matmul:7x13x5",
+    "matmul:5x37x6",
+    "dense:2x101x30",
+    "matmul:9x1021x12,const,relu",
     "matmul:32x64x24,const,bias,relu",
     "dense:1x80x64",
     "dense:3x17x24",

@@ -125,6 +125,8 @@ static void matmul_and_dense(void **state)
     (void)state;
     check_named("matmul:12x24x10", 1, 60);
     check_named("matmul:7x13x5", 1, 40);
+    check_named("matmul:5x37x6", 1, 60); /* a prime longer than the vectors */
+    check_named("dense:2x101x9", 1, 40);
     check_named("matmul:16x32x8,const,bias,relu", 1, 40);
     check_named("dense:1x40x24", 1, 40);
     check_named("dense:3x17x24", 1, 40);

@@ -9,7 +9,8 @@
  *
  * The vector axis: its register-tile factor is cut into vectors of `lanes`; where it is no multiple,
  * the lanes of the last vector that overhang are computed on whatever is in memory there and never
- * stored. Buffers are readable one vector past their end for that (backends/artifact.h).
+ * stored. Buffers are readable one vector past their end for that (backends/artifact.h). The same
+ * holds for an axis whose loops were rounded up to whole vectors.
  */
 #include "engine/tensor/sketch.h"
 
@@ -238,31 +239,39 @@ static int inlined_producer(const struct lowering *L, int tensor)
 static const struct lp_expr *convert(struct lowering *L, const struct wl_expr *e,
                                      const struct axis_value *axis);
 
-/* Does the last vector of the register tile overhang it? `in_tile` gets the position in the tile. */
-static bool overhangs(const struct lowering *L, struct lp_affine *in_tile)
+/* The lanes that are no element: of the last vector of a register tile, and past the end of an axis
+ * that was rounded up. Adds what must hold of the others. */
+static void add_lane_ranges(const struct lowering *L, struct lp_cond *cond)
 {
     const struct nest_plan *n = L->n;
-    if (n->vec < 0 || L->lane_loop < 0 || L->sh.s[n->vec][3] % L->sh.lanes == 0)
-        return false;
-    *in_tile = lp_affine_const(0);
-    for (int i = 0; i < L->nr_loops; i++)
-        if (L->loop[i].axis == n->vec && L->loop[i].level >= L_S3)
-            lp_affine_term(in_tile, L->loop[i].var, L->loop[i].stride);
-    return true;
+    if (n->vec < 0 || L->lane_loop < 0)
+        return;
+    int64_t tile = L->sh.s[n->vec][3], extent = L->w->stage[n->anchor].extent[n->vec];
+    if (tile % L->sh.lanes) {
+        struct lp_affine in_tile = lp_affine_const(0);
+        for (int i = 0; i < L->nr_loops; i++)
+            if (L->loop[i].axis == n->vec && L->loop[i].level >= L_S3)
+                lp_affine_term(&in_tile, L->loop[i].var, L->loop[i].stride);
+        cond->r[cond->nr++] = (struct lp_range){in_tile, 0, tile};
+    }
+    if (n->extent[n->vec] > extent)
+        cond->r[cond->nr++] = (struct lp_range){L->axis[n->vec].a, 0, extent};
 }
 
 /* Overhanging lanes of a contiguous load stay within a vector of the tensor's end; strided ones
  * would not, and are left out. */
 static const struct lp_expr *guard_overhang(struct lowering *L, const struct lp_expr *load)
 {
-    struct lp_affine in_tile;
     if (L->lane_loop < 0)
         return load;
     int64_t step = lp_affine_coef(&load->at, L->loop[L->lane_loop].var);
-    if (step == 0 || step == 1 || !overhangs(L, &in_tile))
+    struct lp_cond cond = {0};
+    if (step != 0 && step != 1)
+        add_lane_ranges(L, &cond);
+    if (!cond.nr)
         return load;
     struct lp_expr *g = expr_new(L, LP_GUARD);
-    g->cond.r[g->cond.nr++] = (struct lp_range){in_tile, 0, L->sh.s[L->n->vec][3]};
+    g->cond = cond;
     g->a = load;
     return g;
 }
@@ -388,14 +397,6 @@ static struct lp_node *wrap(struct lowering *L, enum level from, enum level to,
     return body;
 }
 
-/* Lanes that overhang the register tile are not stored. */
-static void mask_overhang(const struct lowering *L, struct lp_node *store)
-{
-    struct lp_affine in_tile;
-    if (overhangs(L, &in_tile))
-        store->cond.r[store->cond.nr++] = (struct lp_range){in_tile, 0, L->sh.s[L->n->vec][3]};
-}
-
 /* Row-major offset over the loops of levels from .. to, the lanes counted unless `vectors`. */
 static struct lp_affine offset_over(const struct lowering *L, enum level from, enum level to,
                                     int64_t *size)
@@ -499,7 +500,7 @@ static void outer_axes(const struct lowering *L, enum place place, struct axis_v
     const struct wl_stage *s = &L->w->stage[L->n->anchor];
     for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
         out[a] = (struct axis_value){lp_affine_const(0), 0,
-                                     s->extent[a] - nest_inner_extent(L->n, &L->sh, a, place)};
+                                     L->n->extent[a] - nest_inner_extent(L->n, &L->sh, a, place)};
     for (int i = 0; i < L->nr_loops; i++)
         if (L->loop[i].level <= place_level(place))
             lp_affine_term(&out[L->loop[i].axis].a, L->loop[i].var, L->loop[i].stride);
@@ -738,7 +739,7 @@ static struct lp_node *store_output(struct lowering *L, const struct wl_stage *s
         stride *= t->dim[d];
     }
     struct lp_node *n = node_store(L, tensor_buffer(L, s->out), &at, value);
-    mask_overhang(L, n);
+    add_lane_ranges(L, &n->cond);
     return n;
 }
 

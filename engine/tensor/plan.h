@@ -28,6 +28,7 @@ struct nest_plan {
     struct producer producer[PLAN_MAX_PRODUCERS];
     int nr_packs;
     struct pack_plan pack[PLAN_MAX_PACKS];
+    int64_t extent[WL_MAX_AXES]; /* of the loops of an axis: the vector axis may be rounded up */
     int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1 */
     int order_knob, unroll_knob, cache_knob;
     int nr_order, order_axis[WL_MAX_AXES]; /* what the order knob permutes */

@@ -285,23 +285,39 @@ int64_t nest_box_extent(const struct nest_plan *n, const struct nest_shape *sh,
 
 /* Constraints. Each is a pure function of the shape. */
 
-/* The register tile of the vector axis for the default, and the least one: half a vector, or the
- * axis where it is shorter; a prime axis that no tile in registers divides runs lane by lane. */
-static int64_t default_lanes_tile(int64_t extent, const struct sketch_target *t)
+/* Share of the lanes that do useful work when `tile` elements are done in vectors. */
+static double lane_use(int64_t tile, int lanes)
 {
-    int64_t d = largest_divisor(extent, t->lanes);
-    if (d * 2 >= t->lanes || d == extent)
-        return d;
-    for (int64_t f = t->lanes; f <= extent && f <= (int64_t)t->lanes * t->registers / 2; f++)
-        if (extent % f == 0)
-            return f;
-    return d;
+    int64_t vectors = (tile + lanes - 1) / lanes;
+    return (double)tile / (double)(vectors * lanes);
+}
+
+/* The register tile of the vector axis for the default: of the divisors that take at most eight
+ * vectors the one that wastes fewest lanes, the smallest of equals. */
+static int64_t best_lanes_tile(int64_t extent, const struct sketch_target *t)
+{
+    int64_t best = 1;
+    for (int64_t d = 2; d <= extent && d <= INT64_C(8) * t->lanes; d++)
+        if (extent % d == 0 && lane_use(d, t->lanes) > lane_use(best, t->lanes) + 1e-9)
+            best = d;
+    return best;
+}
+
+/* What the vector axis is tiled over: its extent, or that rounded up to whole vectors where no
+ * divisor comes near them (a prime). */
+static int64_t vec_extent(int64_t extent, const struct sketch_target *t)
+{
+    int64_t whole = (extent + t->lanes - 1) / t->lanes * t->lanes;
+    if (extent <= t->lanes)
+        return extent;
+    double tiled = lane_use(best_lanes_tile(extent, t), t->lanes);
+    return tiled < 0.75 * (double)extent / (double)whole ? whole : extent;
 }
 
 static int64_t least_lanes(int64_t extent, const struct sketch_target *t)
 {
     int64_t half = (extent < t->lanes ? extent : t->lanes) / 2;
-    int64_t have = default_lanes_tile(extent, t);
+    int64_t have = best_lanes_tile(extent, t);
     return half < 1 ? 1 : half < have ? half : have;
 }
 
@@ -334,9 +350,8 @@ static bool ok_body(const void *ctx, const struct candidate *c)
 static bool ok_lanes(const void *ctx, const struct candidate *c)
 {
     const struct nest_plan *n = ctx;
-    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
     int64_t inner = knob_factor(&n->plan->sketch->knob[n->tile_knob[n->vec]], c, 3);
-    return inner >= least_lanes(s->extent[n->vec], &n->plan->target);
+    return inner >= least_lanes(n->extent[n->vec], &n->plan->target);
 }
 
 static bool ok_cache(const void *ctx, const struct candidate *c)
@@ -417,11 +432,12 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
     char name[32];
     int nr = s->nr_spatial + s->nr_reduce;
     for (int a = 0; a < nr; a++) {
-        if (s->extent[a] <= 1)
+        n->extent[a] = a == n->vec ? vec_extent(s->extent[a], &p->target) : s->extent[a];
+        if (n->extent[a] <= 1)
             continue;
         knob_text(name, p, n, "tile_", s->axis[a]);
         n->tile_knob[a] =
-            sketch_split(sp, k, name, s->extent[a], a < s->nr_spatial ? 4 : 2, 0);
+            sketch_split(sp, k, name, n->extent[a], a < s->nr_spatial ? 4 : 2, 0);
         if (a < s->nr_spatial && !(a == n->vec && s->extent[a] <= p->target.lanes))
             n->order_axis[n->nr_order++] = a;
     }
@@ -489,7 +505,7 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
     for (int a = s->nr_spatial - 1; a >= 0; a--) {
         int64_t inner = 1;
         if (a == n->vec) {
-            inner = default_lanes_tile(s->extent[a], &n->plan->target);
+            inner = best_lanes_tile(n->extent[a], &n->plan->target);
             tile = (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
         } else if (a < n->vec && s->nr_reduce && tile < 8) {
             inner = largest_divisor(s->extent[a], 8 / tile);
