@@ -46,8 +46,11 @@ struct jit_slot {
     LLVMOrcResourceTrackerRef tracker;
 };
 
+/* More than a runner keeps. */
+enum { MAX_LOADED = 64 };
+
 struct loader {
-    struct jit_slot slot[DEVICE_MAX_KERNELS];
+    struct jit_slot slot[MAX_LOADED];
 };
 
 static void init_llvm_once(void)
@@ -354,7 +357,7 @@ static void llvm_unload(struct loader *l, struct loaded *k)
 
 static void llvm_loader_free(struct loader *l)
 {
-    for (int i = 0; l && i < DEVICE_MAX_KERNELS; i++) {
+    for (int i = 0; l && i < MAX_LOADED; i++) {
         struct loaded k = {.handle = l->slot[i].tracker ? &l->slot[i] : NULL};
         llvm_unload(l, &k);
         if (l->slot[i].jit)
@@ -386,10 +389,10 @@ static int llvm_load(struct loader *l, const struct artifact *a, struct loaded *
 {
     *out = (struct loaded){0};
     int i = 0;
-    while (i < DEVICE_MAX_KERNELS && l->slot[i].tracker)
+    while (i < MAX_LOADED && l->slot[i].tracker)
         i++;
-    if (i == DEVICE_MAX_KERNELS)
-        return err_set(e, ERR_LIMIT, "more than %d kernels at a time", DEVICE_MAX_KERNELS);
+    if (i == MAX_LOADED)
+        return err_set(e, ERR_LIMIT, "more than %d kernels at a time", MAX_LOADED);
     struct jit_slot *s = &l->slot[i];
     int rc = s->jit ? 0 : new_jit(&s->jit, e);
     if (rc)
