@@ -131,10 +131,11 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
 {
     /* A stream for each phase of each task: what one of them draws does not shift the others. */
     uint64_t seed = rng_mix(rng_mix(t->c->o.seed, (uint64_t)t->number), (uint64_t)t->phase);
+    int nr_known = known_of(t);
     struct strategy_env env = {
         .space = &t->space,
         .seed = seed,
-        .nr_known = known_of(t),
+        .nr_known = nr_known,
         .known = t->known,
         .seen = seen,
         .decided = decided,

@@ -174,6 +174,7 @@ void emit_phase(struct course *t, const char *strategy, int64_t budget)
     PUT(ev->u.phase.why, t->why);
     ev->u.phase.budget = budget;
     event_emit(t->c, 0);
+    t->told = true;
 }
 
 void emit_proposed(struct course *t, const struct proposal *p, int64_t trial)

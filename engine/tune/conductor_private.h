@@ -94,6 +94,7 @@ struct course {
     int64_t stale_used;    /* ... and `used` then */
     struct final *final;
     bool live;             /* a trial of it was measured in this run */
+    bool told;             /* an EV_PHASE of it was emitted in this run */
 };
 
 struct item {
@@ -150,7 +151,6 @@ struct conductor {
     int64_t next_trial;       /* number of the next trial */
     int64_t observed;         /* highest number observed: where a command takes effect */
     int64_t last_stored;      /* 0 for a new session */
-    bool replayed;            /* the end of the history was passed */
     int nr_courses;
     struct course *course;
     struct sched_task *sched; /* one a course */

@@ -153,23 +153,6 @@ static void wait_for_finals(struct conductor *c)
 
 /* ---- decision points */
 
-/* The history is used up: what the events of the earlier run left in the wrong phase is put right.
- * That is so where it ended by a budget, with finals, and this one has more. */
-static void after_replay(struct conductor *c)
-{
-    if (c->replayed || is_replaying(c))
-        return;
-    c->replayed = true;
-    const struct history *h = c->history;
-    for (int i = 0; h && h->resulted && i < c->nr_courses; i++) {
-        struct course *t = &c->course[i];
-        if (t->phase == PHASE_WAITING || t->phase >= PHASE_FINAL || h->resulted(h->ctx, i) == 0)
-            continue;
-        snprintf(t->why, sizeof t->why, "goes on");
-        emit_phase(t, t->class ? t->class->name : "default", t->budget);
-    }
-}
-
 static bool budget_is_used(struct conductor *c)
 {
     if (c->draining)
@@ -248,7 +231,6 @@ static void run(struct conductor *c)
     while (!is_ending(c)) {
         take_commands(c);
         apply_skips(c);
-        after_replay(c);
         fill_flights(c);
         if (is_ending(c))
             return;

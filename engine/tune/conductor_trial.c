@@ -219,6 +219,16 @@ static int answer_from_history(struct course *t, int at, struct err *e)
     return 1;
 }
 
+/* Where an earlier run ended by a budget, with finals, its events left the task done. It is not. */
+static void tell_that_it_goes_on(struct course *t)
+{
+    const struct history *h = t->c->history;
+    if (t->live || t->told || !h || !h->resulted || h->resulted(h->ctx, t->number) == 0)
+        return;
+    snprintf(t->why, sizeof t->why, "goes on");
+    emit_phase(t, t->class ? t->class->name : "default", t->budget);
+}
+
 static void submit(struct flight *f, struct item *it)
 {
     struct course *t = f->t;
@@ -253,6 +263,7 @@ int trial_begin(struct flight *f, struct item *it, struct err *e)
     if (rc != 0)
         return rc < 0 ? rc : 0;
     struct trial *k = &t->trial[it->at];
+    tell_that_it_goes_on(t);
     emit_proposed(t, &it->p, k->o.trial);
     const char *why = NULL;
     if (candidate_valid(&t->space, &it->p.c, &why)) {
