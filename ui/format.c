@@ -120,6 +120,9 @@ char *format_p(char buf[FORMAT_MAX], double p)
     if (p < 0.001)
         return strcpy(buf, "<.001");
     snprintf(buf, FORMAT_MAX, "%.*f", p < 0.0995 ? 3 : 2, p);
+    /* ".31": a probability needs no digit before the point. */
+    if (buf[0] == '0')
+        memmove(buf, buf + 1, strlen(buf));
     return buf;
 }
 
@@ -202,16 +205,30 @@ static void add_value(struct strbuf *out, const struct pair *kv)
                 strbuf_addc(out, kv->value[i]);
 }
 
-void format_knobs(struct strbuf *out, const char *json)
+/* The pair of that name, false where there is none. */
+static bool find_pair(const char *json, const char *name, size_t len, struct pair *kv)
+{
+    if (json[0] != '{')
+        return false;
+    for (const char *p = json + 1; (p = next_pair(p, kv)) != NULL;)
+        if (kv->name_len == len && !memcmp(kv->name, name, len))
+            return true;
+    return false;
+}
+
+void format_knobs(struct strbuf *out, const char *json, const char *base)
 {
     if (json[0] != '{') {
         strbuf_adds(out, json);
         return;
     }
-    struct pair kv;
+    struct pair kv, old;
     int nr = 0;
-    for (const char *p = json + 1; (p = next_pair(p, &kv)) != NULL; nr++) {
-        if (nr)
+    for (const char *p = json + 1; (p = next_pair(p, &kv)) != NULL;) {
+        if (base && find_pair(base, kv.name, kv.name_len, &old) &&
+            old.value_len == kv.value_len && !memcmp(old.value, kv.value, kv.value_len))
+            continue;
+        if (nr++)
             strbuf_adds(out, "  ");
         strbuf_add(out, kv.name, kv.name_len);
         strbuf_addc(out, ' ');
@@ -221,18 +238,12 @@ void format_knobs(struct strbuf *out, const char *json)
 
 bool format_knob(const char *json, const char *name, char *buf, size_t size)
 {
-    buf[0] = '\0';
-    if (json[0] != '{')
-        return false;
     struct pair kv;
-    for (const char *p = json + 1; (p = next_pair(p, &kv)) != NULL;) {
-        if (kv.name_len != strlen(name) || memcmp(kv.name, name, kv.name_len))
-            continue;
-        struct strbuf value = {0};
+    struct strbuf value = {0};
+    bool found = find_pair(json, name, strlen(name), &kv);
+    if (found)
         add_value(&value, &kv);
-        snprintf(buf, size, "%s", strbuf_text(&value));
-        strbuf_release(&value);
-        return true;
-    }
-    return false;
+    snprintf(buf, size, "%s", strbuf_text(&value));
+    strbuf_release(&value);
+    return found;
 }

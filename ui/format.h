@@ -44,7 +44,7 @@ char *format_change(char buf[FORMAT_MAX], double fraction);
 /* A share in 0..1 as "42%". */
 char *format_share(char buf[FORMAT_MAX], double fraction);
 
-/* "0.31", "0.004", "<.001". */
+/* ".31", ".004", "<.001", "1.00". */
 char *format_p(char buf[FORMAT_MAX], double p);
 
 /* "0.41", "45.3", "912", "12345". */
@@ -58,7 +58,7 @@ char *format_bytes(char buf[FORMAT_MAX], double bytes);
  * them as people write them: "tile_oc 4,8,2,16  unroll 512"; text that is no such object is appended
  * as it is. format_knob() finds the value of one by name: "4,8,2,16"; false where it has none.
  */
-void format_knobs(struct strbuf *out, const char *json);
+void format_knobs(struct strbuf *out, const char *json, const char *base);
 bool format_knob(const char *json, const char *name, char *buf, size_t size);
 
 #endif

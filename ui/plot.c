@@ -89,8 +89,11 @@ static void draw_block(struct frame *f)
         enum role role = phase_role(f->in, f->in->x_now * (c + 1) / f->cols);
         for (int r = 0; r < f->rows; r++) {
             int fill = level + 1 - 8 * (f->rows - 1 - r);
-            if (level >= 0 && fill > 0)
-                put(f, r, f->left + c, 0x2580 + (uint32_t)(fill < 8 ? fill : 8), role);
+            if (level < 0 || fill <= 0)
+                continue;
+            enum role below = role == ROLE_REFINE ? ROLE_REFINE_FILL : ROLE_EXPLORE_FILL;
+            put(f, r, f->left + c, 0x2580 + (uint32_t)(fill < 8 ? fill : 8),
+                fill <= 8 ? role : below);
         }
     }
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of a table: which fit, and where. Pure. One column is flexible and takes what is left; the
- * others are dropped by priority, the highest number first, until it has its least width.
+ * others are dropped by priority, the highest number first, until it has its least width. Those from
+ * COLUMN_LUXURY on are dropped already where it has not the width it would like.
  */
 #ifndef UI_SCREEN_COLUMNS_H
 #define UI_SCREEN_COLUMNS_H
 
 #include <stdbool.h>
+
+enum { COLUMN_LUXURY = 5 };
 
 struct column {
     const char *head;
@@ -20,7 +23,7 @@ struct column_place {
     int x, width; /* width 0: not shown */
 };
 
-void columns_fit(const struct column *c, int nr, int cols, struct column_place *out);
+void columns_fit(const struct column *c, int nr, int cols, int wanted, struct column_place *out);
 
 /* The columns of the task table, in order; also what the tasks can be sorted by. */
 enum task_column {

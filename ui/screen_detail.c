@@ -152,7 +152,7 @@ static void build_trial(struct view *v, const struct board *b, int cols)
     trial_times(l, cols, b, t);
     field(l, cols, "sketch", "%s", t->sketch ? t->sketch : "");
     strbuf_reset(&s);
-    format_knobs(&s, t->knobs ? t->knobs : "");
+    format_knobs(&s, t->knobs ? t->knobs : "", NULL);
     field(l, cols, "knobs", "%s", strbuf_text(&s));
     field(l, cols, "code", "%s", t->code ? t->code : "");
     strbuf_release(&s);

@@ -46,10 +46,17 @@ static void model_times(const struct draw *d, bool words, struct strbuf *out)
     double best = NAN, last = NAN;
     for (int i = 0; i < 3; i++)
         best = isfinite(ns[i]) ? (isfinite(best) ? fmin(best, ns[i]) : ns[i]) : best;
-    if (!isfinite(best))
+    if (!isfinite(best)) {
+        int nr = 0;
+        for (int i = 0; i < d->b->nr_tasks; i++)
+            nr += isfinite(d->b->task[i].best_ns);
+        if (d->b->nr_tasks > 1)
+            strbuf_addf(out, "model: %d of %d tasks measured", nr, d->b->nr_tasks);
         return;
+    }
     struct format_unit u = format_unit(best);
     char a[FORMAT_MAX];
+    strbuf_adds(out, d->b->nr_tasks > 1 ? "model " : "");
     for (int i = 0; i < 3; i++) {
         if (!isfinite(ns[i]) || (isfinite(last) && ns[i] == last && i == 2 && d->b->nr_tasks > 1))
             continue;
@@ -237,7 +244,8 @@ static void activity(const struct draw *d, struct strbuf *out)
     } else if (!b->nr_tasks) {
         strbuf_adds(out, "reading the model");
     } else if (b->nr_trials > b->nr_ended) {
-        strbuf_addf(out, "building, %lld trials in flight", (long long)(b->nr_trials - b->nr_ended));
+        long long nr = b->nr_trials - b->nr_ended;
+        strbuf_addf(out, "building, %lld trial%s in flight", nr, nr == 1 ? "" : "s");
     }
 }
 
@@ -313,8 +321,9 @@ void draw_tiny(const struct draw *d, const struct rect *r)
     char a[FORMAT_MAX];
     struct board_model m = board_model(d->b);
     double best = isfinite(m.refined_ns) ? m.refined_ns : m.explored_ns;
-    if (d->b->nr_tasks == 1)
-        best = d->b->task[0].best_ns;
+    const struct board_task *t = view_task(d->v, d->b);
+    if (!isfinite(best) && t)
+        best = t->best_ns;
     strbuf_addf(&text, "%s / %lld / %s", format_time(a, best), (long long)d->b->nr_ended,
                 word_session(d->v, d->b).text);
     int x = draw_text(d, 0, 0, r->cols, ROLE_STRONG, strbuf_text(&text));

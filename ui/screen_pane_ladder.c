@@ -2,7 +2,8 @@
 /*
  * The ladder. A row is a knob: what was tried below the incumbent's value, the value, what was tried
  * beside it. A cell shows, as far as its width allows and in this order of importance: glyph, change,
- * word, p, value, time.
+ * value, word, p, time. Where there is no room for a p beside the word, a p that decided stands in
+ * the word's place: the glyph says the same.
  */
 #include "ui/screen_draw.h"
 
@@ -14,7 +15,7 @@
 #include "ui/screen_text.h"
 #include "ui/screen_words.h"
 
-enum { CHANGE = 6, WORD = 7, P = 5, TIME = 7, COUNT = 3 };
+enum { CHANGE = 6, VALUE = 6, WORD = 6, P = 5, TIME = 7, COUNT = 3 };
 
 struct shape {
     int name, value, side; /* widths */
@@ -46,7 +47,7 @@ static void shape_of(const struct draw *d, const struct rect *r, struct shape *s
     s->name = clamp(longest(l, false), 8, inner < 70 ? 10 : 16);
     s->value = clamp(longest(l, true), 8, inner < 70 ? 10 : 18);
     s->side = (inner - s->name - s->value - 4) / 2;
-    s->count = s->side >= 24;
+    s->count = s->side >= 28;
     int room = s->side - (s->count ? COUNT + 1 : 0);
     s->nr_cells = clamp((room + 2) / 36, 1, LADDER_CELLS);
     s->cell = (room + 2) / s->nr_cells - 2;
@@ -63,45 +64,68 @@ static void value_of(const struct rung *r, const struct board_trial *t, char *ou
         snprintf(out, size, "%s", t->note ? t->note : "");
 }
 
+/* Which parts of a cell have room, and the width of the value. */
+struct parts {
+    bool word, p, time;
+    int value;
+};
+
+static struct parts parts_of(int cols)
+{
+    struct parts s = {false, false, false, 0};
+    int left = cols - 2 - CHANGE; /* glyph and change are always there */
+    s.word = left >= VALUE + WORD + 2;
+    left -= s.word ? WORD + 1 : 0;
+    s.p = left >= VALUE + 2 + P + 2;
+    left -= s.p ? P + 1 : 0;
+    s.time = left >= VALUE + 4 + TIME + 2;
+    left -= s.time ? TIME + 1 : 0;
+    s.value = left > VALUE ? left - 1 : 0;
+    return s;
+}
+
+static bool p_decided(const struct board_trial *t)
+{
+    enum rung_state s = rung_state(t);
+    return isfinite(t->p_value) && (s == RUNG_NOISE || s == RUNG_BETTER || s == RUNG_MOVED);
+}
+
 static void cell(const struct draw *d, const struct shape *s, const struct rung *r,
                  const struct board_trial *t, int y, int x)
 {
-    const struct ladder *l = &d->v->ladder;
     struct word w = word_rung(d->v, rung_state(t));
-    char value[64], text[FORMAT_MAX];
-    int left = s->cell - 2;
-    bool word = left >= CHANGE + 1 + WORD;
-    bool p = left >= CHANGE + WORD + P + 2;
-    int rest = left - (CHANGE + (word ? WORD + 1 : 0) + (p ? P + 1 : 0)) - 1;
-    bool time = rest >= TIME + 1 + 8;
-    int at = x + 2;
+    struct parts parts = parts_of(s->cell);
+    char text[64], p[FORMAT_MAX];
+    int end = x + s->cell;
     draw_text(d, y, x, 1, w.role, w.glyph);
-    if (time)
-        rest -= TIME + 1;
-    if (rest >= 4) {
-        value_of(r, t, value, sizeof value);
-        draw_text(d, y, at, rest, ROLE_NORMAL, value);
-        at += rest + 1;
+    x += 2;
+    if (parts.value) {
+        value_of(r, t, text, sizeof text);
+        draw_text(d, y, x, parts.value, ROLE_NORMAL, text);
+        x += parts.value + 1;
     }
     double ns = isfinite(t->median_ns) ? t->median_ns : t->cost_ns;
-    if (time) {
+    if (parts.time) {
         if (isfinite(ns))
-            draw_right(d, y, at, TIME, ROLE_NORMAL, format_in(text, ns, &s->unit));
-        at += TIME + 1;
+            draw_right(d, y, x, TIME, ROLE_NORMAL, format_in(text, ns, &s->unit));
+        x += TIME + 1;
     }
-    double change = rung_change(l, t);
-    if (!word && !isfinite(change)) {
-        draw_text(d, y, at, left, w.role, w.text);
-        return;
-    }
+    double change = rung_change(&d->v->ladder, t);
     if (isfinite(change))
-        draw_right(d, y, at, CHANGE, w.role, format_change(text, change));
-    at += CHANGE + 1;
-    if (word)
-        draw_text(d, y, at, WORD, w.role, w.text);
-    at += WORD + 1;
-    if (p && isfinite(t->p_value))
-        draw_right(d, y, at, P, ROLE_NORMAL, format_p(text, t->p_value));
+        draw_right(d, y, x, CHANGE, w.role, format_change(text, change));
+    else if (!parts.word)
+        draw_text(d, y, x, end - x, w.role, w.text);
+    x += CHANGE + 1;
+    if (!parts.word)
+        return;
+    if (!parts.p && p_decided(t))
+        snprintf(text, sizeof text, t->p_value < 0.001 ? "p%s" : "p %s", format_p(p, t->p_value));
+    else
+        snprintf(text, sizeof text, "%s", w.text);
+    draw_text(d, y, x, WORD, w.role, text);
+    x += WORD + 1;
+    if (parts.p && isfinite(t->p_value))
+        draw_right(d, y, x, P, ROLE_NORMAL, format_p(p, t->p_value));
 }
 
 static void side(const struct draw *d, const struct shape *s, const struct rung *r, int i, int y,

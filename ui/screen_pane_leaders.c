@@ -17,7 +17,7 @@ static const struct column columns[LC_NR] = {
     [LC_SPEEDUP] = {"speedup", 7, 1, false, false},
     [LC_GFLOPS] = {"GFLOP/s", 7, 2, false, false},
     [LC_PHASE] = {"phase", 7, 3, true, false},
-    [LC_SKETCH] = {"sketch", 10, 4, true, false},
+    [LC_SKETCH] = {"sketch", 10, 5, true, false},
     [LC_KNOBS] = {"knobs", 12, 0, true, true},
 };
 
@@ -31,7 +31,9 @@ static void heads(const struct draw *d, const struct rect *r, const struct colum
         if (c == LC_TIME)
             snprintf(head, sizeof head, "time %s", u->text);
         if (c == LC_KNOBS && d->v->skip)
-            snprintf(head, sizeof head, "knobs +%d", d->v->skip);
+            snprintf(head, sizeof head, "knobs from column %d", d->v->skip + 1);
+        else if (c == LC_KNOBS && at[c].width >= 24)
+            snprintf(head, sizeof head, "knobs, then what differs");
         int x = r->x + 1 + at[c].x;
         if (columns[c].left)
             draw_text(d, r->y, x, at[c].width, role, head);
@@ -41,8 +43,17 @@ static void heads(const struct draw *d, const struct rect *r, const struct colum
     draw_title(d, r, PANE_LEADERS);
 }
 
+/* The knobs of the first row, of the others what differs: neighbours have most of them in common. */
+static void knobs_text(struct strbuf *out, const struct board_trial *t,
+                       const struct board_trial *first)
+{
+    bool same = t != first && t->sketch && first->sketch && !strcmp(t->sketch, first->sketch);
+    format_knobs(out, t->knobs ? t->knobs : "", same && first->knobs ? first->knobs : NULL);
+}
+
 static void row(const struct draw *d, const struct rect *r, const struct column_place *at, int y,
-                int rank, const struct board_trial *t, const struct format_unit *u)
+                int rank, const struct board_trial *t, const struct board_trial *first,
+                const struct format_unit *u)
 {
     const struct board_task *task = view_task(d->v, d->b);
     char text[64], a[FORMAT_MAX];
@@ -63,7 +74,7 @@ static void row(const struct draw *d, const struct rect *r, const struct column_
     draw_text(d, y, r->x + 1 + at[LC_SKETCH].x, at[LC_SKETCH].width, ROLE_NORMAL,
               t->sketch ? t->sketch : "");
     struct strbuf knobs = {0};
-    format_knobs(&knobs, t->knobs ? t->knobs : "");
+    knobs_text(&knobs, t, first);
     draw_skip(d, y, r->x + 1 + at[LC_KNOBS].x, at[LC_KNOBS].width, d->v->skip, ROLE_NORMAL,
               strbuf_text(&knobs));
     strbuf_release(&knobs);
@@ -89,7 +100,7 @@ void draw_leaders(const struct draw *d, const struct rect *r)
     const struct view *v = d->v;
     const struct board_task *t = view_task(v, d->b);
     struct column_place at[LC_NR];
-    columns_fit(columns, LC_NR, r->cols - 2, at);
+    columns_fit(columns, LC_NR, r->cols - 2, 24, at);
     const struct board_trial *first = t && t->nr_leaders ? board_trial(d->b, t->leader[0]) : NULL;
     struct format_unit u = format_unit(first ? first->median_ns : NAN);
     heads(d, r, at, &u);
@@ -97,7 +108,7 @@ void draw_leaders(const struct draw *d, const struct rect *r)
     for (int i = 0; t && i + 1 < r->rows && top + i < t->nr_leaders; i++) {
         const struct board_trial *trial = board_trial(d->b, t->leader[top + i]);
         if (trial)
-            row(d, r, at, r->y + 1 + i, top + i, trial, &u);
+            row(d, r, at, r->y + 1 + i, top + i, trial, first, &u);
     }
     if (!first)
         why_empty(d, r, t);

@@ -65,9 +65,9 @@ struct word word_rung(const struct view *v, enum rung_state s)
     case RUNG_QUEUED:
         return (struct word){g->waiting, "queued", ROLE_DIM};
     case RUNG_SPECULATIVE:
-        return (struct word){g->speculate, "specul.", ROLE_DIM};
+        return (struct word){g->speculate, "ahead", ROLE_DIM};
     case RUNG_MEASURING:
-        return (struct word){g->running, "running", ROLE_RUNNING};
+        return (struct word){g->running, "runs", ROLE_RUNNING};
     case RUNG_BETTER:
         return (struct word){g->better, "better", ROLE_GOOD};
     case RUNG_MOVED:

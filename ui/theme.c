@@ -9,8 +9,8 @@
 static const struct glyphs ascii = {
     .arrow = "->", .ellipsis = "~", .cursor = ">", .divider = "|", .rule = "-",
     .up = "^", .down = "v",
-    .waiting = ".", .running = "*", .done = "=", .failed = "!", .better = "+", .moved = "+",
-    .worse = "-", .noise = "~", .speculate = "?", .best = "*", .pause = "#", .stop = "!",
+    .waiting = ".", .running = "*", .done = "=", .failed = "!", .better = "^", .moved = "@",
+    .worse = "v", .noise = "~", .speculate = "?", .best = "*", .pause = "#", .stop = "!",
     .explore = "o", .refine = "*", .tie = "~",
 };
 
@@ -51,7 +51,8 @@ static void monochrome(struct theme *t)
         [ROLE_SELECT] = A_BOLD,      [ROLE_GOOD] = A_BOLD,
         [ROLE_BAD] = A_BOLD,         [ROLE_WARN] = A_BOLD,
         [ROLE_RUNNING] = A_BOLD,     [ROLE_EXPLORE] = A_NORMAL,
-        [ROLE_REFINE] = A_BOLD,      [ROLE_KEY] = A_REVERSE,
+        [ROLE_REFINE] = A_BOLD,      [ROLE_EXPLORE_FILL] = A_DIM,
+        [ROLE_REFINE_FILL] = A_NORMAL, [ROLE_KEY] = A_REVERSE,
         [ROLE_PROMPT] = A_REVERSE,
     };
     for (int r = 0; r < ROLE_NR; r++)
@@ -73,6 +74,8 @@ static void coloured(struct theme *t, bool light)
     t->attr[ROLE_RUNNING] = (unsigned)(A_BOLD | COLOR_PAIR(GREEN));
     t->attr[ROLE_EXPLORE] = (unsigned)COLOR_PAIR(ACCENT);
     t->attr[ROLE_REFINE] = (unsigned)COLOR_PAIR(GREEN);
+    t->attr[ROLE_EXPLORE_FILL] = (unsigned)(A_DIM | COLOR_PAIR(ACCENT));
+    t->attr[ROLE_REFINE_FILL] = (unsigned)(A_DIM | COLOR_PAIR(GREEN));
     t->attr[ROLE_KEY] = (unsigned)(A_REVERSE | COLOR_PAIR(ACCENT));
     t->attr[ROLE_PROMPT] = (unsigned)(A_REVERSE | COLOR_PAIR(WARM));
 }

@@ -26,6 +26,8 @@ enum role {
     ROLE_RUNNING,
     ROLE_EXPLORE,
     ROLE_REFINE,
+    ROLE_EXPLORE_FILL, /* below the edge of a curve */
+    ROLE_REFINE_FILL,
     ROLE_KEY,     /* a key in the bar */
     ROLE_PROMPT,  /* a question */
     ROLE_NR,
