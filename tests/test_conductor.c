@@ -374,6 +374,23 @@ static void test_builders_are_parked_when_kernels_use_every_core(void **state)
     end();
 }
 
+static void test_operands_of_large_tasks_are_not_all_kept(void **state)
+{
+    (void)state;
+    begin(16);
+    run.o.trials = 40;
+    for (int i = 0; i < 16; i++) {
+        struct layout l = layout_plain(1, (int64_t[]){INT64_C(1) << 28}); /* 1 GiB, never filled */
+        workload_tensor(&tasks.task[i]->wl, "x", WL_INPUT, &l);
+    }
+    run_all(&run);
+    assert_int_equal(run.rc, 0);
+    assert_int_equal(run_count(&run, EV_RESULT, -1), 16);
+    /* Of two flights, two finals, one that is prepared, and some on their way out. */
+    assert_in_range(fake.most_operands, 1, 8);
+    end();
+}
+
 static void test_unknown_strategy_is_refused(void **state)
 {
     (void)state;
@@ -508,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_hung_builds_time_out_and_the_search_goes_on),
         cmocka_unit_test(test_too_many_hung_builds_end_the_session),
         cmocka_unit_test(test_builders_are_parked_when_kernels_use_every_core),
+        cmocka_unit_test(test_operands_of_large_tasks_are_not_all_kept),
         cmocka_unit_test(test_unknown_strategy_is_refused),
         cmocka_unit_test(test_skip_ends_one_task),
         cmocka_unit_test(test_pause_holds_and_go_goes_on),

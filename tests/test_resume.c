@@ -27,7 +27,7 @@ struct story {
     const struct event *past;
     int nr_past, resumed;
     bool knows_results;
-    bool skip;              /* skip task 1 after 20 trials */
+    bool skip; /* skip task 1 after 20 trials */
     /* of the run */
     int rc;
     struct err err;
@@ -146,9 +146,15 @@ static void resume_until_done(int nr_tasks, int stop_every, bool knows_results, 
     struct event *past = NULL;
     int nr_past = 0;
     for (int run = 0;; run++) {
-        struct story s = {.nr_tasks = nr_tasks, .jobs = 2, .shuffle = true, .stop_at = stop_every,
-                          .verb = run % 3 == 2 ? TUNE_ABANDON : TUNE_STOP, .past = past,
-                          .nr_past = nr_past, .resumed = run, .knows_results = knows_results};
+        struct story s = {.nr_tasks = nr_tasks,
+                          .jobs = 2,
+                          .shuffle = true,
+                          .stop_at = stop_every,
+                          .verb = run % 3 == 2 ? TUNE_ABANDON : TUNE_STOP,
+                          .past = past,
+                          .nr_past = nr_past,
+                          .resumed = run,
+                          .knows_results = knows_results};
         tell(&s);
         int rc = s.rc;
         struct event *all = joined(past, nr_past, &s, &nr_past);
@@ -190,8 +196,12 @@ static void killed_everywhere(struct story *first, int stride)
         if (first->ev[i].kind == EV_COMMAND)
             from = i + 1;
     for (int cut = from; cut < first->nr; cut += stride) {
-        struct story s = {.nr_tasks = first->nr_tasks, .jobs = 1, .past = first->ev,
-                          .nr_past = cut, .resumed = 1, .knows_results = cut % 2,
+        struct story s = {.nr_tasks = first->nr_tasks,
+                          .jobs = 1,
+                          .past = first->ev,
+                          .nr_past = cut,
+                          .resumed = 1,
+                          .knows_results = cut % 2,
                           .trials = first->trials};
         tell(&s);
         assert_int_equal(s.rc, 0);
@@ -228,8 +238,12 @@ static void test_killed_with_a_session_budget(void **state)
 static void test_skip_takes_effect_at_the_same_trial_again(void **state)
 {
     (void)state;
-    struct story s = {.nr_tasks = 3, .jobs = 2, .shuffle = true, .stop_at = 20,
-                      .verb = TUNE_SKIP_TASK, .verb_task = 1};
+    struct story s = {.nr_tasks = 3,
+                      .jobs = 2,
+                      .shuffle = true,
+                      .stop_at = 20,
+                      .verb = TUNE_SKIP_TASK,
+                      .verb_task = 1};
     tell(&s);
     assert_int_equal(s.rc, 0);
     killed_everywhere(&s, 19);
@@ -245,8 +259,12 @@ static void test_more_trials_go_on_where_fewer_ended(void **state)
     struct story part = {.nr_tasks = 2, .jobs = 1, .trials = 45};
     tell(&part);
     assert_int_equal(count_ends(part.ev, part.nr), 45);
-    struct story rest = {.nr_tasks = 2, .jobs = 1, .past = part.ev, .nr_past = part.nr,
-                         .resumed = 1, .knows_results = true};
+    struct story rest = {.nr_tasks = 2,
+                         .jobs = 1,
+                         .past = part.ev,
+                         .nr_past = part.nr,
+                         .resumed = 1,
+                         .knows_results = true};
     tell(&rest);
     assert_int_equal(rest.rc, 0);
     assert_int_equal(count_ends(rest.ev, rest.nr), count_ends(all.ev, all.nr) - 45);
@@ -289,7 +307,11 @@ static void test_finished_session_has_nothing_to_do(void **state)
     (void)state;
     struct story s = {.nr_tasks = 2, .jobs = 1};
     tell(&s);
-    struct story again = {.nr_tasks = 2, .jobs = 1, .past = s.ev, .nr_past = s.nr, .resumed = 1,
+    struct story again = {.nr_tasks = 2,
+                          .jobs = 1,
+                          .past = s.ev,
+                          .nr_past = s.nr,
+                          .resumed = 1,
                           .knows_results = true};
     tell(&again);
     assert_int_equal(again.rc, 0);

@@ -63,8 +63,12 @@ static enum trial_status fate(const struct fake *f, const struct blob *b)
     if (f->flat || is_start(b))
         return TRIAL_OK;
     uint64_t h = blob_hash(b) % 60;
-    return h < 2 ? TRIAL_BUILD_ERROR : h < 4 ? TRIAL_CRASHED : h < 6 ? TRIAL_WRONG_RESULT
-           : h < 8 ? TRIAL_RUN_TIMEOUT : h < 9 ? TRIAL_INVALID : TRIAL_OK;
+    return h < 2   ? TRIAL_BUILD_ERROR
+           : h < 4 ? TRIAL_CRASHED
+           : h < 6 ? TRIAL_WRONG_RESULT
+           : h < 8 ? TRIAL_RUN_TIMEOUT
+           : h < 9 ? TRIAL_INVALID
+                   : TRIAL_OK;
 }
 
 static void nap_us(int64_t us)
@@ -143,6 +147,8 @@ static void *fake_operands(struct device *d, const struct task *t, struct err *e
     *data = number;
     pthread_mutex_lock(&f->lock);
     f->operands++;
+    if (f->operands > f->most_operands)
+        f->most_operands = f->operands;
     pthread_mutex_unlock(&f->lock);
     return data;
 }
@@ -274,8 +280,8 @@ static void fake_close(struct device *d)
 }
 
 static const struct device_class fake_class = {
-    "fake", fake_info, fake_space, fake_operands, fake_operands_free, fake_build,
-    fake_artifact_free, fake_measure, fake_interrupt, fake_close,
+    "fake",     fake_info,          fake_space,   fake_operands,  fake_operands_free,
+    fake_build, fake_artifact_free, fake_measure, fake_interrupt, fake_close,
 };
 
 void fake_init(struct fake *f, const struct task_list *tasks)
@@ -284,8 +290,8 @@ void fake_init(struct fake *f, const struct task_list *tasks)
     f->device.class = &fake_class;
     f->tasks = tasks;
     f->broken_task = f->without_operands = f->without_space = -1;
-    f->info = (struct device_info){.target = "fake:0", .hardware = "a formula",
-                                   .compiler = "none", .cores = 2, .threads = 1};
+    f->info = (struct device_info){
+        .target = "fake:0", .hardware = "a formula", .compiler = "none", .cores = 2, .threads = 1};
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->cond, NULL);
 }
@@ -513,8 +519,8 @@ static void describe(const struct event *ev, struct strbuf *out)
 {
     switch (ev->kind) {
     case EV_PROPOSED:
-        strbuf_addf(out, "%d #%" PRId64 " %s %s of %" PRId64 " in %s by %s: %s", ev->task, ev->trial,
-                    ev->u.proposed.code, origin_name(ev->u.proposed.origin),
+        strbuf_addf(out, "%d #%" PRId64 " %s %s of %" PRId64 " in %s by %s: %s", ev->task,
+                    ev->trial, ev->u.proposed.code, origin_name(ev->u.proposed.origin),
                     ev->u.proposed.parent, phase_name(ev->u.proposed.phase),
                     ev->u.proposed.strategy, ev->u.proposed.note);
         break;
@@ -524,8 +530,8 @@ static void describe(const struct event *ev, struct strbuf *out)
                     ev->u.trial.nr_samples, ev->u.trial.nr_ref);
         break;
     case EV_DECISION:
-        strbuf_addf(out, "%d #%" PRId64 " against %" PRId64 ": %s %.17g %.17g", ev->task,
-                    ev->trial, ev->u.decision.incumbent, verdict_name(ev->u.decision.verdict),
+        strbuf_addf(out, "%d #%" PRId64 " against %" PRId64 ": %s %.17g %.17g", ev->task, ev->trial,
+                    ev->u.decision.incumbent, verdict_name(ev->u.decision.verdict),
                     ev->u.decision.p_value, ev->u.decision.gain);
         break;
     case EV_INCUMBENT:

@@ -2,10 +2,10 @@
 /*
  * A session on a device that is a formula.
  *
- * The fake device "builds" any candidate and "measures" it by an analytic cost with noise. The noise
- * is a function of the kernels of a request and the number of the sample, so that a trial has the
- * same samples whenever and after whatever it is measured. Some candidates fail, each in its own way.
- * It counts what must be given back and what must not happen at the same time.
+ * The fake device "builds" any candidate and "measures" it by an analytic cost with noise. The
+ * noise is a function of the kernels of a request and the number of the sample, so that a trial has
+ * the same samples whenever and after whatever it is measured. Some candidates fail, each in its
+ * own way. It counts what must be given back and what must not happen at the same time.
  */
 #ifndef TESTS_TUNE_FIXTURE_H
 #define TESTS_TUNE_FIXTURE_H
@@ -20,27 +20,27 @@ struct fake {
     struct device device;
     struct device_info info;
     /* settings */
-    bool tiny;              /* a space of twelve candidates */
-    bool flat;              /* nothing fails */
-    bool shuffle;           /* builds take a random short time */
-    int64_t measure_us;     /* a measurement takes so long */
-    int broken_task;        /* number of a task none of whose candidates build; -1 */
-    int without_operands;   /* number of a task whose operands fail; -1 */
-    int without_space;      /* number of a task without a space; -1 */
-    bool dead;              /* every measurement is a device error */
-    int64_t flaky_measure;  /* the measurement with this number is a device error; 0 none */
-    int64_t hang_build;     /* builds with these numbers of calls hang until released; 0 none */
-    int64_t hang_builds;    /* so many from hang_build on */
-    int64_t block_measure;  /* the measurement with this number waits for an interrupt; 0 none */
+    bool tiny;             /* a space of twelve candidates */
+    bool flat;             /* nothing fails */
+    bool shuffle;          /* builds take a random short time */
+    int64_t measure_us;    /* a measurement takes so long */
+    int broken_task;       /* number of a task none of whose candidates build; -1 */
+    int without_operands;  /* number of a task whose operands fail; -1 */
+    int without_space;     /* number of a task without a space; -1 */
+    bool dead;             /* every measurement is a device error */
+    int64_t flaky_measure; /* the measurement with this number is a device error; 0 none */
+    int64_t hang_build;    /* builds with these numbers of calls hang until released; 0 none */
+    int64_t hang_builds;   /* so many from hang_build on */
+    int64_t block_measure; /* the measurement with this number waits for an interrupt; 0 none */
 
-    pthread_mutex_t lock;   /* all below */
+    pthread_mutex_t lock; /* all below */
     pthread_cond_t cond;
     bool released, interrupted;
     int64_t builds, measures, hanging;
-    int64_t artifacts, operands; /* alive */
+    int64_t artifacts, operands, most_operands; /* alive; the last at once */
     int building, measuring;
-    bool overlap;           /* a build ran beside a measurement, or two measurements */
-    bool number_clash;      /* two builds at once under one builder number */
+    bool overlap;      /* a build ran beside a measurement, or two measurements */
+    bool number_clash; /* two builds at once under one builder number */
     bool number_busy[1024];
     const struct task_list *tasks;
 };
@@ -71,7 +71,7 @@ struct run {
     struct task_list *tasks;
     const struct event *past; /* events of earlier runs */
     int nr_past, resumed;
-    bool knows_results;       /* history->resulted is given */
+    bool knows_results; /* history->resulted is given */
     struct recorder rec;
     struct event_sink sink;
     struct history history;

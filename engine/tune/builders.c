@@ -2,11 +2,11 @@
 /*
  * Builders: the threads that build kernels and prepare operands, and their watchdog.
  *
- * A build cannot be cancelled: a compiler that loops is left to itself. Its thread is abandoned, that
- * is, detached, replaced by a new one under another number (the device keeps state by number, and
- * the old one still uses its own), and when it comes back at last it drops what it made and leaves.
- * Until then it holds a reference to the pipeline. What the device, the tasks and the spaces own
- * must outlive it: pipeline_stuck() says whether there is such a thread.
+ * A build cannot be cancelled: a compiler that loops is left to itself. Its thread is abandoned,
+ * that is, detached, replaced by a new one under another number (the device keeps state by number,
+ * and the old one still uses its own), and when it comes back at last it drops what it made and
+ * leaves. Until then it holds a reference to the pipeline. What the device, the tasks and the
+ * spaces own must outlive it: pipeline_stuck() says whether there is such a thread.
  */
 #include "engine/tune/pipeline_private.h"
 
@@ -281,7 +281,8 @@ int pipeline_watch(struct pipeline *p, struct err *e)
         if (p->stuck > BUILDERS_MAX_STUCK)
             rc = err_set(e, ERR_BACKEND,
                          "%d builds hang in '%s' at the same time; look at the last trials that "
-                         "ended as build_timeout, then resume", p->stuck, p->device->class->name);
+                         "ended as build_timeout, then resume",
+                         p->stuck, p->device->class->name);
         else if (!p->stopping && start_one(p, &unused) < 0 && p->nr_builders == 0)
             rc = err_set(e, ERR_BACKEND, "no builder is left: %s", unused.msg);
     }

@@ -25,8 +25,8 @@ static int find_strategy(const char *name, const struct strategy_class **out, st
     struct strbuf names = {0};
     for (int i = 0; strategy_at(i); i++)
         strbuf_addf(&names, "%s, ", strategy_at(i)->name);
-    int rc = err_set(e, ERR_USAGE, "no strategy '%s'; there are: %snone", name,
-                     strbuf_text(&names));
+    int rc =
+        err_set(e, ERR_USAGE, "no strategy '%s'; there are: %snone", name, strbuf_text(&names));
     strbuf_release(&names);
     return rc;
 }
@@ -83,14 +83,16 @@ struct conductor *conductor_start(const struct tune_options *o, const struct tas
         err_set(e, ERR_LIMIT, "no file descriptor is left; raise the limit with ulimit -n");
         goto fail;
     }
-    c->pipeline = pipeline_start(&(struct pipeline_options){
-        .device = device,
-        .tasks = tasks,
-        .jobs = o->jobs,
-        .fill_ns = c->o.fill_ns,
-        .build_timeout_ns = o->build_timeout_ns,
-        .run_timeout_ns = o->run_timeout_ns,
-    }, e);
+    c->pipeline = pipeline_start(
+        &(struct pipeline_options){
+            .device = device,
+            .tasks = tasks,
+            .jobs = o->jobs,
+            .fill_ns = c->o.fill_ns,
+            .build_timeout_ns = o->build_timeout_ns,
+            .run_timeout_ns = o->run_timeout_ns,
+        },
+        e);
     if (!c->pipeline)
         goto fail;
     if (thread_start(&c->thread, conductor_main, c, e) < 0) {

@@ -5,11 +5,11 @@
  *   waiting -> default -> explore -> refine -> final -> done
  *
  * course_fly() goes on from where the course stands until there is a flight with something to
- * measure, passing phases that are over or skipped. Flights of one course do not overlap: a strategy
- * sees all results of a batch before it proposes the next.
+ * measure, passing phases that are over or skipped. Flights of one course do not overlap: a
+ * strategy sees all results of a batch before it proposes the next.
  *
- * A proposal that is a trial already is answered with that trial, and counts for nothing; a strategy
- * that proposes nothing else for BARREN_ROUNDS rounds is over.
+ * A proposal that is a trial already is answered with that trial, and counts for nothing; a
+ * strategy that proposes nothing else for BARREN_ROUNDS rounds is over.
  */
 #include "engine/tune/conductor_private.h"
 

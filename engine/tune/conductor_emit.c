@@ -2,12 +2,13 @@
 /*
  * Events of the conductor, and the session's clock.
  *
- * The clock counts active time: it goes on from what an earlier run left, and stands still while the
- * session is paused. Times of events never go back, whatever the order in which threads report.
+ * The clock counts active time: it goes on from what an earlier run left, and stands still while
+ * the session is paused. Times of events never go back, whatever the order in which threads report.
  *
  * A resumed session decides everything again. What follows from decisions that an earlier run is
- * known to have made is not emitted a second time. At the border, where that run may or may not have
- * come so far, it is: an event twice says the same twice, an event lost would be missing for ever.
+ * known to have made is not emitted a second time. At the border, where that run may or may not
+ * have come so far, it is: an event twice says the same twice, an event lost would be missing for
+ * ever.
  */
 #include "engine/tune/conductor_private.h"
 

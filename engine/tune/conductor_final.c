@@ -4,14 +4,15 @@
  *
  * The lowest cost of many noisy trials is partly luck, and trials hours apart saw different clocks.
  * So the finalists are measured once more, all of them interleaved, in several rounds; what is
- * reported are these medians only. Each round puts another finalist first, because the device checks
- * the output of the first kernel; one that fails there is out, and the rounds begin anew.
+ * reported are these medians only. Each round puts another finalist first, because the device
+ * checks the output of the first kernel; one that fails there is out, and the rounds begin anew.
  *
  * Finalists: the default, the best explored, the best refined by cost, and the best refined that
  * passed the strategy's test. Of two for the same title the faster one here has it. The refined
  * result is the winner among explored and refined, so that refining never reports a regression.
  *
- * Nothing is decided from a final, so that it runs beside the flights without a place in their order.
+ * Nothing is decided from a final, so that it runs beside the flights without a place in their
+ * order.
  */
 #include "engine/tune/conductor_private.h"
 
@@ -26,16 +27,17 @@
 static const double INTERVAL_LEVEL = 0.95, TIE_P = 0.05;
 
 struct finalist {
-    int at;                /* trial of the course */
+    int at; /* trial of the course */
     struct kernel *kernel;
     bool out;
-    double error;          /* of its output; NAN until it was checked */
+    double error; /* of its output; NAN until it was checked */
     double sample_ns[FINAL_SAMPLES];
     double median_ns, lo, hi;
 };
 
 struct final {
     struct course *t;
+    bool running; /* else it waits for its turn */
     int nr;
     struct finalist f[DEVICE_MAX_KERNELS];
     int round, tries;
@@ -98,31 +100,49 @@ static bool has_result(const struct course *t)
            h->resulted(h->ctx, t->number) == t->trial[t->nr_trials - 1].o.trial;
 }
 
-static void end_final(struct course *t)
+static void run_final(struct course *t)
 {
-    char why[sizeof t->why];
-    memcpy(why, t->why, sizeof why);
-    final_free(t->final);
-    t->final = NULL;
-    t->c->nr_finals--;
-    course_done(t, why);
-}
-
-void final_begin(struct course *t)
-{
-    struct final *n = xcalloc(1, sizeof *n);
-    n->t = t;
-    t->final = n;
-    t->c->nr_finals++;
-    if (has_result(t)) {
-        end_final(t);
-        return;
-    }
+    struct final *n = t->final;
+    n->running = true;
+    t->c->nr_finals_running++;
     add_finalist(n, t->role[ROLE_MOVED].at);
     add_finalist(n, t->role[ROLE_REFINED].at);
     add_finalist(n, t->role[ROLE_EXPLORED].at);
     add_finalist(n, t->role[ROLE_DEFAULT].at);
     submit_round(n);
+}
+
+/* A budget that ends leaves all tasks at their final together; their operands need not all be in
+ * memory at the same time. */
+static void run_waiting_finals(struct conductor *c)
+{
+    for (int i = 0; i < c->nr_courses && c->nr_finals_running < MAX_FINALS; i++)
+        if (c->course[i].final && !c->course[i].final->running)
+            run_final(&c->course[i]);
+}
+
+static void end_final(struct course *t)
+{
+    struct conductor *c = t->c;
+    char why[sizeof t->why];
+    memcpy(why, t->why, sizeof why);
+    c->nr_finals--;
+    c->nr_finals_running -= t->final->running;
+    final_free(t->final);
+    t->final = NULL;
+    course_done(t, why);
+    run_waiting_finals(c);
+}
+
+void final_begin(struct course *t)
+{
+    t->final = xcalloc(1, sizeof *t->final);
+    t->final->t = t;
+    t->c->nr_finals++;
+    if (has_result(t))
+        end_final(t);
+    else
+        run_waiting_finals(t->c);
 }
 
 /* ---- the result */
@@ -165,17 +185,19 @@ static void say_why(const struct final *n, const struct finalist *explored,
     } else {
         double gain = 1 - tried->median_ns / explored->median_ns;
         double p = gain > 0
-            ? stats_signed_rank(tried->sample_ns, explored->sample_ns, n->nr_samples)
-            : stats_signed_rank(explored->sample_ns, tried->sample_ns, n->nr_samples);
+                       ? stats_signed_rank(tried->sample_ns, explored->sample_ns, n->nr_samples)
+                       : stats_signed_rank(explored->sample_ns, tried->sample_ns, n->nr_samples);
         if (gain > 0)
-            snprintf(out, size, p <= TIE_P ? "refined is %.1f %% faster than explored (p = %.2g)"
-                                           : "refined ties with explored: %.1f %% faster (p = %.2g)",
+            snprintf(out, size,
+                     p <= TIE_P ? "refined is %.1f %% faster than explored (p = %.2g)"
+                                : "refined ties with explored: %.1f %% faster (p = %.2g)",
                      100 * gain, p);
         else
-            snprintf(out, size, p <= TIE_P ? "refined is %.1f %% slower: the explored one stays "
-                                             "(p = %.2g)"
-                                           : "refined ties with explored, which stays: %.1f %% "
-                                             "slower (p = %.2g)",
+            snprintf(out, size,
+                     p <= TIE_P ? "refined is %.1f %% slower: the explored one stays "
+                                  "(p = %.2g)"
+                                : "refined ties with explored, which stays: %.1f %% "
+                                  "slower (p = %.2g)",
                      -100 * gain, p);
     }
 }

@@ -9,8 +9,8 @@
  *   conductor_final.c   the final, interleaved measurement of a task
  *   conductor_emit.c    events
  *
- * A *course* is a task under way. A *flight* is a batch of trials of one course from its proposal to
- * its observation. A *decision point* is the moment after a flight was observed: only there are
+ * A *course* is a task under way. A *flight* is a batch of trials of one course from its proposal
+ * to its observation. A *decision point* is the moment after a flight was observed: only there are
  * commands applied, budgets checked and new flights begun, in an order that depends on results and
  * not on time. conductor.h has the law; conductor_run.c keeps it.
  */
@@ -35,6 +35,7 @@ enum {
     STALE_TRIALS = 64,     /* without a gain of 1 %: the end of an unlimited phase */
     UNLIMITED_PLAN = 1000, /* what a strategy plans with in an unlimited phase */
     FINAL_ROUNDS = 3,
+    MAX_FINALS = 2, /* at the same time */
     FINAL_SAMPLES = DEVICE_MAX_KERNELS * TRIAL_MAX_SAMPLES,
 };
 
@@ -73,34 +74,34 @@ struct course {
     const struct task *task;
     struct space space;
     enum phase phase;
-    char why[128];         /* why the last phase ended */
-    bool skipped;          /* a person's wish; waits for the flight to end */
+    char why[128]; /* why the last phase ended */
+    bool skipped;  /* a person's wish; waits for the flight to end */
 
     const struct strategy_class *class;
     struct strategy *strategy;
     struct observation *known; /* env.known: lives as long as the strategy */
-    int64_t budget, used;  /* of the phase in trials; budget < 0: none */
+    int64_t budget, used;      /* of the phase in trials; budget < 0: none */
     int barren;
 
     int nr_trials, cap_trials;
-    struct trial *trial;   /* by number; a course's numbers rise */
+    struct trial *trial; /* by number; a course's numbers rise */
     int nr_slots;
-    int32_t *slot;         /* hash of candidates: index + 1, open addressing */
+    int32_t *slot; /* hash of candidates: index + 1, open addressing */
 
     struct holder role[NR_ROLES];
     int64_t nr_ok;
-    int device_errors;     /* in a row */
-    double stale_ns;       /* best at the last gain of 1 % in this phase ... */
-    int64_t stale_used;    /* ... and `used` then */
+    int device_errors;  /* in a row */
+    double stale_ns;    /* best at the last gain of 1 % in this phase ... */
+    int64_t stale_used; /* ... and `used` then */
     struct final *final;
-    bool live;             /* a trial of it was measured in this run */
-    bool told;             /* an EV_PHASE of it was emitted in this run */
+    bool live; /* a trial of it was measured in this run */
+    bool told; /* an EV_PHASE of it was emitted in this run */
 };
 
 struct item {
     struct proposal p;
-    int at;                /* index of the trial that answers it */
-    bool fresh;            /* it is that trial; else a duplicate */
+    int at;     /* index of the trial that answers it */
+    bool fresh; /* it is that trial; else a duplicate */
     int tries;
     struct work work;
     struct kernel *kernel; /* NULL where the history answered */
@@ -132,7 +133,7 @@ struct conductor {
     struct device *device;
     const struct device_info *info;
     const struct event_sink *sink;
-    const struct history *history; /* NULL for a new session */
+    const struct history *history;                 /* NULL for a new session */
     const struct strategy_class *explore, *refine; /* NULL: the phase is skipped */
     struct pipeline *pipeline;
     int done_fd;
@@ -148,22 +149,22 @@ struct conductor {
     bool paused, stopping, abandoning, draining;
     char drain_why[128];
     struct err err;
-    int64_t next_trial;       /* number of the next trial */
-    int64_t observed;         /* highest number observed: where a command takes effect */
-    int64_t last_stored;      /* 0 for a new session */
+    int64_t next_trial;  /* number of the next trial */
+    int64_t observed;    /* highest number observed: where a command takes effect */
+    int64_t last_stored; /* 0 for a new session */
     int nr_courses;
     struct course *course;
     struct sched_task *sched; /* one a course */
     int nr_flights;
     struct flight *flight[MAX_FLIGHTS]; /* oldest first */
-    int nr_finals;            /* under way */
+    int nr_finals, nr_finals_running;   /* begun and not done; of these not waiting */
     int nr_skips, cap_skips;
-    struct skip *skip;        /* of the history, then live ones */
-    int device_errors;        /* live, in a row */
+    struct skip *skip;                                  /* of the history, then live ones */
+    int device_errors;                                  /* live, in a row */
     int64_t base_ns, start_ns, paused_ns, paused_since; /* of the session's clock */
     int64_t last_t_ns, usage_at;
     int64_t search_ns, nr_ended, restarts;
-    struct event ev;          /* the one being made */
+    struct event ev; /* the one being made */
 };
 
 /* conductor_emit.c */

@@ -288,12 +288,14 @@ static void drain_notices(struct conductor *c)
 static void end_session(struct conductor *c, bool interrupted)
 {
     bool finished = c->err.code == 0 && !interrupted;
-    char why[sizeof ((struct event *)0)->u.ended.why];
+    char why[sizeof((struct event *)0)->u.ended.why];
     if (c->err.code < 0)
         snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, c->err.msg);
     else
         snprintf(why, sizeof why, "%s",
-                 interrupted ? "stopped" : c->draining ? c->drain_why : "all tasks are done");
+                 interrupted   ? "stopped"
+                 : c->draining ? c->drain_why
+                               : "all tasks are done");
     if (c->err.code < 0)
         emit_note(c, -1, 2, "%s", c->err.msg);
     if (interrupted)
@@ -315,8 +317,8 @@ static void close_session(struct conductor *c)
 void *conductor_main(void *arg)
 {
     struct conductor *c = arg;
-    thread_avoid_core(c->info->cores >= 2 && c->info->threads < c->info->cores
-                          ? c->info->cores - 1 : -1);
+    thread_avoid_core(c->info->cores >= 2 && c->info->threads < c->info->cores ? c->info->cores - 1
+                                                                               : -1);
     open_courses(c);
     if (c->err.code == 0)
         run(c);

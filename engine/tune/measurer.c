@@ -71,6 +71,16 @@ static void measure_one(struct pipeline *p, struct work *w)
     pthread_cond_broadcast(&p->idle_cond);
 }
 
+/* Lock held. Time in which the measurer could have measured is counted, unless it is held. */
+static void wait_on(struct pipeline *p, pthread_cond_t *cond)
+{
+    bool idle = !p->held;
+    int64_t since = clock_mono_ns();
+    pthread_cond_wait(cond, &p->lock);
+    if (idle)
+        p->usage.wait_ns += clock_mono_ns() - since;
+}
+
 /* Lock held. False when the pipeline stops. */
 static bool wait_for_work(struct pipeline *p)
 {
@@ -79,15 +89,11 @@ static bool wait_for_work(struct pipeline *p)
             p->wants_gate = false;
             pthread_cond_broadcast(&p->jobs_cond);
         }
-        bool idle = !p->held;
-        int64_t since = clock_mono_ns();
-        pthread_cond_wait(&p->ready_cond, &p->lock);
-        if (idle)
-            p->usage.wait_ns += clock_mono_ns() - since;
+        wait_on(p, &p->ready_cond);
     }
     p->wants_gate = p->gate;
     while (!p->stopping && p->gate && p->nr_running > 0)
-        pthread_cond_wait(&p->idle_cond, &p->lock);
+        wait_on(p, &p->idle_cond);
     return !p->stopping;
 }
 

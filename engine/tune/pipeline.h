@@ -3,10 +3,10 @@
  * Pipeline: from candidates to samples.
  *
  * A *kernel* is a candidate on its way to code: counted references, built at most once, on demand.
- * A *work* is one measurement of one or more kernels of a task. The conductor submits works; builder
- * threads (builders.c) build their kernels and prepare the task's operands; the measurer thread
- * (measurer.c) measures works in the order of submission, skipping those that are not ready. Kernels
- * are handed from builders to measurer without the conductor, which may be busy searching.
+ * A *work* is one measurement of one or more kernels of a task. The conductor submits works;
+ * builder threads (builders.c) build their kernels and prepare the task's operands; the measurer
+ * thread (measurer.c) measures works in the order of submission, skipping those that are not ready.
+ * Kernels are handed from builders to measurer without the conductor, which may be busy searching.
  *
  * What happened comes back as notices. Nothing here decides anything, so nothing here can make a
  * session depend on time: the order of notices is not the order in which results are observed.
@@ -46,12 +46,12 @@ struct work {
     void *user;
 
     /* valid in NOTICE_DONE */
-    struct measure_result result;    /* status and reason also where a build failed; samples are in
-                                        the order of kernel[], see has[] */
-    bool has[DEVICE_MAX_KERNELS];    /* false: that kernel could not be built */
-    bool operands_failed;            /* the task's operands could not be prepared */
-    int64_t build_ns, code_bytes;    /* of kernel[0] */
-    int64_t began_ns, ended_ns;      /* CLOCK_MONOTONIC: measuring, or the end of the build */
+    struct measure_result result; /* status and reason also where a build failed; samples are in
+                                     the order of kernel[], see has[] */
+    bool has[DEVICE_MAX_KERNELS]; /* false: that kernel could not be built */
+    bool operands_failed;         /* the task's operands could not be prepared */
+    int64_t build_ns, code_bytes; /* of kernel[0] */
+    int64_t began_ns, ended_ns;   /* CLOCK_MONOTONIC: measuring, or the end of the build */
 
     /* the pipeline's own */
     struct work *next;

@@ -11,7 +11,8 @@
  * core, so that more of them spoil every measurement. */
 enum { BUILDERS_MAX = 256, BUILDERS_MAX_STUCK = 8 };
 
-/* Memory for operands of tasks that are not being measured; past it the longest unused are freed. */
+/* Memory for operands of tasks that are not being measured; past it the longest unused are freed.
+ */
 #define OPERANDS_KEEP_BYTES INT64_C(1073741824)
 
 enum kernel_state { KERNEL_IDLE, KERNEL_QUEUED, KERNEL_BUILDING, KERNEL_BUILT, KERNEL_FAILED };
@@ -27,14 +28,19 @@ struct kernel {
     struct build_result built;
 };
 
-enum operands_state { OPERANDS_NONE, OPERANDS_QUEUED, OPERANDS_PREPARING, OPERANDS_READY,
-                      OPERANDS_FAILED };
+enum operands_state {
+    OPERANDS_NONE,
+    OPERANDS_QUEUED,
+    OPERANDS_PREPARING,
+    OPERANDS_READY,
+    OPERANDS_FAILED
+};
 
 struct operands_slot {
     enum operands_state state;
     void *data;
-    int users;          /* works submitted and not done */
-    bool unwanted;      /* dropped while being prepared */
+    int users;     /* works submitted and not done */
+    bool unwanted; /* dropped while being prepared */
     int64_t last_use;
     char reason[DEVICE_REASON];
 };
@@ -49,13 +55,13 @@ struct job {
 
 struct builder {
     struct pipeline *p;
-    int number;         /* the device's name for the thread; never used by two at once */
+    int number; /* the device's name for the thread; never used by two at once */
     pthread_t thread;
     /* pipeline lock */
-    struct job *job;    /* NULL while idle */
+    struct job *job; /* NULL while idle */
     int64_t began_ns;
-    bool abandoned;     /* nobody waits for this thread any more */
-    bool done;          /* left its loop: can be joined without waiting */
+    bool abandoned; /* nobody waits for this thread any more */
+    bool done;      /* left its loop: can be joined without waiting */
 };
 
 struct notice_link {
@@ -72,14 +78,14 @@ struct pipeline {
     struct device *device;
     const struct task_list *tasks;
     int64_t fill_ns, build_timeout_ns, run_timeout_ns;
-    bool gate;            /* builders are parked while the measurer measures */
-    int spare_core;       /* left to the measurer by the builders; -1 for none */
+    bool gate;      /* builders are parked while the measurer measures */
+    int spare_core; /* left to the measurer by the builders; -1 for none */
     pthread_t measurer;
 
     pthread_mutex_t lock;
     pthread_cond_t jobs_cond, ready_cond, notice_cond, idle_cond;
     bool held, stopping, kicked;
-    int refs;             /* the owner and every stuck builder */
+    int refs; /* the owner and every stuck builder */
     int stuck;
     int64_t order;        /* of the last submission */
     struct job *jobs;     /* in order */
@@ -90,7 +96,7 @@ struct pipeline {
     int nr_builders, cap_builders;
     struct builder **builder;
     bool number_used[BUILDERS_MAX + BUILDERS_MAX_STUCK + 1];
-    int nr_running;       /* builders with a job, stuck ones not counted */
+    int nr_running; /* builders with a job, stuck ones not counted */
     bool measuring, wants_gate;
     struct pipeline_usage usage;
 };

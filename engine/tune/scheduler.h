@@ -9,11 +9,12 @@
  * largest of
  *
  *     weight x (alpha x g1 + (1 - alpha) x g2)
- *     g1 = (best before the last SCHED_WINDOW batches - best) / their trials   what it gained lately
- *     g2 = best / trials in its phase                       what it gains if it halves every doubling
+ *     g1 = (best before the last SCHED_WINDOW batches - best) / their trials   what it gained
+ * lately g2 = best / trials in its phase                       what it gains if it halves every
+ * doubling
  *
- * A new phase begins to count anew: a task that starts to refine is promising again. Everything is a
- * function of the observations; ties go to the first.
+ * A new phase begins to count anew: a task that starts to refine is promising again. Everything is
+ * a function of the observations; ties go to the first.
  */
 #ifndef ENGINE_TUNE_SCHEDULER_H
 #define ENGINE_TUNE_SCHEDULER_H
@@ -25,11 +26,11 @@ enum { SCHED_WINDOW = 3, SCHED_WARM_ROUNDS = 2 };
 
 struct sched_task {
     double weight;
-    bool live;       /* not at its end */
-    bool busy;       /* a batch of it is in flight */
-    int64_t rounds;  /* batches observed or in flight, in all */
-    int64_t trials;  /* observed in this phase */
-    double best_ns;  /* INFINITY where there is none */
+    bool live;      /* not at its end */
+    bool busy;      /* a batch of it is in flight */
+    int64_t rounds; /* batches observed or in flight, in all */
+    int64_t trials; /* observed in this phase */
+    double best_ns; /* INFINITY where there is none */
     /* Of the last batches in this phase, oldest first: the best before it and its trials. */
     int nr_past;
     double past_ns[SCHED_WINDOW];
