@@ -49,6 +49,7 @@ struct value {
     bool is_const, is_fill, is_any;
     bool is_input, is_output;
     bool flows; /* input or output that stays in the layout of the activations, not plain */
+    bool owns;  /* f32 and i64 are freed with this value, not with one it is a view of */
     double fill;
     float *f32;
     int64_t *i64;

@@ -9,7 +9,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/hash.h"
-#include "engine/base/rng.h"
+#include "engine/model/plan.h"
 
 void task_free(struct task *t)
 {
@@ -60,19 +60,26 @@ static void make_name_unique(const struct task_list *l, struct task *t)
     memcpy(t->name, name, sizeof name);
 }
 
-void task_list_add(struct task_list *l, struct task *t)
+int task_list_place(struct task_list *l, struct task *t)
 {
     for (int i = 0; i < l->nr; i++) {
         struct task *have = l->task[i];
-        if (strcmp(have->wl.text, t->wl.text) == 0 && same_data(have, t)) {
+        if (strcmp(have->wl.id, t->wl.id) == 0 && strcmp(have->wl.text, t->wl.text) == 0 &&
+            same_data(have, t)) {
             have->weight += t->weight;
             task_free(t);
-            return;
+            return i;
         }
     }
     make_name_unique(l, t);
     GROW(l->task, l->nr, l->cap);
-    l->task[l->nr++] = t;
+    l->task[l->nr] = t;
+    return l->nr++;
+}
+
+void task_list_add(struct task_list *l, struct task *t)
+{
+    task_list_place(l, t);
 }
 
 /* Number of values that meet in one output element: all dimensions but the first, which is the

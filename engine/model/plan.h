@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plan: a graph as a sequence of kernel calls on buffers.
+ *
+ *   graph -> groups (fuse.c) -> layouts and calls (layouts.c) -> tasks, equal ones merged
+ *
+ * The plan keeps what the list of tasks forgets: which call reads and writes what, in which order.
+ * Running the calls one after the other is running the model.
+ */
+#ifndef ENGINE_MODEL_PLAN_H
+#define ENGINE_MODEL_PLAN_H
+
+#include "engine/model/graph.h"
+#include "engine/model/kernel.h"
+#include "engine/model/model.h"
+
+/*
+ * A value of the graph in one stored form. `same_as` >= 0: not memory of its own but that buffer,
+ * the same elements in the same order seen in another shape.
+ */
+struct plan_buffer {
+    int value;
+    int block; /* of dimension 1; 1 is plain */
+    struct layout layout;
+    int same_as;
+};
+
+/*
+ * One call of a task. operand[t] for tensor t of its workload: a buffer for inputs and the output; a
+ * constant value of the graph for constants (graph_const_data() gives its elements, in the
+ * logical order of the tensor), or -1 where the task has the data itself; -1 for temporaries.
+ */
+struct plan_call {
+    int task;
+    int operand[WL_MAX_TENSORS];
+};
+
+struct plan {
+    struct graph *graph; /* borrowed */
+    struct plan_buffer *buffer;
+    struct plan_call *call;
+    int nr_buffers, cap_buffers, nr_calls, cap_calls;
+};
+
+/* The graph must be finished and outlive the plan. Tasks are added to `tasks`, which may already
+ * hold some. A zeroed plan is valid and empty. */
+int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
+               struct task_list *tasks, struct err *e);
+void plan_release(struct plan *p);
+
+/* The buffer whose memory `b` is. */
+int plan_memory(const struct plan *p, int b);
+
+/* Tasks of a finished graph: plan_build() without keeping the plan. */
+int model_tasks_from_graph(struct graph *g, const struct model_options *o, struct task_list *out,
+                           struct err *e);
+
+/* The graph of an ONNX file, finished (onnx.c). NULL and a sentence on failure; graph_free(). */
+struct graph *onnx_read(const char *path, struct err *e);
+
+/* The same from memory; `name` stands for the file in messages. */
+struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e);
+
+/* As task_list_add(), and returns the index of the task or of its equal. */
+int task_list_place(struct task_list *l, struct task *t);
+
+/* ---- groups: fuse.c ---- */
+
+struct group {
+    int *node, nr; /* in order; the first is the anchor, or an operator on elements */
+    int result;    /* value */
+};
+
+struct groups {
+    struct group *group; /* in the order of execution */
+    int nr;
+    int *of_node;        /* group of each node, or -1 */
+    struct arena arena;
+};
+
+/* Every live node that is no constant is in one group. `block`: of the layouts to come. */
+void groups_make(struct groups *gs, const struct graph *g, int block);
+void groups_release(struct groups *gs);
+
+#endif
