@@ -238,18 +238,13 @@ static int create_schema(struct session *s, const struct tune_options *o, struct
     char format[96];
     snprintf(format, sizeof format, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              APPLICATION_ID, FORMAT_VERSION);
-    /* In a rollback journal first: a kill in here leaves an empty file, not half a session. */
+    /* One transaction, in a rollback journal still: a kill in here leaves an empty file, not half a
+     * session. WAL is for what follows. */
     int rc = db_exec(s->path, s->db, "BEGIN EXCLUSIVE", e);
     if (!rc)
         rc = db_exec(s->path, s->db, format, e);
     for (int i = 0; !rc && schema_sql[i]; i++)
         rc = db_exec(s->path, s->db, schema_sql[i], e);
-    if (!rc)
-        rc = db_exec(s->path, s->db, "COMMIT", e);
-    if (!rc)
-        rc = db_exec(s->path, s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", e);
-    if (!rc)
-        rc = db_exec(s->path, s->db, "BEGIN IMMEDIATE", e);
     if (!rc)
         rc = meta_set(s, "version", SQUALL_VERSION, e);
     if (!rc)
@@ -260,6 +255,8 @@ static int create_schema(struct session *s, const struct tune_options *o, struct
         rc = owner_claim(s, e);
     if (!rc)
         rc = db_exec(s->path, s->db, "COMMIT", e);
+    if (!rc)
+        rc = db_exec(s->path, s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", e);
     return rc;
 }
 
