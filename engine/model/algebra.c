@@ -12,7 +12,8 @@
  *
  * so a chain behind a product ends as the product and one addition, and any other chain as one
  * multiplication and one addition. The new constants are nodes too, computed when somebody asks.
- * Also a padding with zeros moves into the convolution that reads it.
+ * Also a padding with zeros moves into the convolution that reads it, and lists joined again and
+ * again are joined step by step.
  */
 #include <stdlib.h>
 
@@ -192,9 +193,43 @@ static void fold_pad(struct graph *g, struct node *n)
     g->value[n->in[0]]->nr_uses++;
 }
 
+/*
+ * Dense networks join a growing list again and again: [a,b], [a,b,c], ... A list that starts with
+ * all of an earlier one takes that one's result, so that each element is placed or copied once.
+ */
+static void fold_concat(struct graph *g, int at)
+{
+    enum { LOOK_BACK = 400 }; /* nodes */
+    struct node *n = g->node[at], *best = NULL;
+    for (int i = at - 1; i >= 0 && i >= at - LOOK_BACK; i--) {
+        struct node *m = g->node[i];
+        if (!m->live || m->constant || m->op.kind != OP_CONCAT || m->op.axis != n->op.axis ||
+            m->nr_in > n->nr_in || (best && m->nr_in <= best->nr_in))
+            continue;
+        int same = 0;
+        while (same < m->nr_in && m->in[same] == n->in[same])
+            same++;
+        if (same == m->nr_in && m->nr_in < n->nr_in)
+            best = m;
+    }
+    if (!best)
+        return;
+    int nr = best->nr_in;
+    for (int i = 0; i < nr; i++)
+        g->value[n->in[i]]->nr_uses--;
+    n->in[0] = best->out;
+    g->value[best->out]->nr_uses++;
+    for (int i = nr; i < n->nr_in; i++)
+        n->in[i - nr + 1] = n->in[i];
+    n->nr_in -= nr - 1;
+}
+
 void graph_simplify(struct graph *g)
 {
     int nr = g->nr_nodes; /* constants are added behind */
+    for (int i = nr; i-- > 0;) /* from the longest list on: the shorter still stand as they were */
+        if (g->node[i]->live && !g->node[i]->constant && g->node[i]->op.kind == OP_CONCAT)
+            fold_concat(g, i);
     for (int i = 0; i < nr; i++) {
         struct node *n = g->node[i];
         if (!n->live || n->constant)

@@ -25,6 +25,7 @@ struct flow {
     struct graph *g;
     struct groups gs;
     int block;
+    bool place; /* may concatenations be where their parts are written? */
     struct task_list *tasks;
     struct err *e;
     int (*buffer)[2]; /* of each value: plain and blocked form, -1 where not there */
@@ -59,7 +60,7 @@ static int add_buffer(struct flow *f, int value, int block, int same_as)
     struct plan *p = f->p;
     struct slot s = {.shape = f->g->value[value]->shape, .block = block};
     GROW(p->buffer, p->nr_buffers, p->cap_buffers);
-    p->buffer[p->nr_buffers] = (struct plan_buffer){value, block, slot_layout(&s), same_as};
+    p->buffer[p->nr_buffers] = (struct plan_buffer){value, block, slot_layout(&s), same_as, 0, false};
     f->buffer[value][block > 1] = p->nr_buffers;
     return p->nr_buffers++;
 }
@@ -134,9 +135,12 @@ static bool can_block(const struct flow *f, const struct shape *s)
     return f->block > 1 && s->rank == 4 && s->dim[1] > FEW_CHANNELS;
 }
 
+/* The form in which a value is to be had for nothing, blocks preferred. */
 static int native_of(const struct flow *f, int value)
 {
-    return f->g->value[value]->is_const ? 1 : f->native[value];
+    if (f->g->value[value]->is_const)
+        return 1;
+    return f->buffer[value][1] >= 0 ? f->block : f->native[value];
 }
 
 /* Blocks of output and of input x. */
@@ -207,7 +211,7 @@ static struct choice choose_elements(const struct flow *f, const struct group *g
         for (int k = 0; k < n->nr_in; k++) {
             const struct value *v = f->g->value[n->in[k]];
             bool outside = v->node < 0 || f->gs.of_node[v->node] != f->gs.of_node[gr->node[0]];
-            any |= outside && !v->is_const && f->native[n->in[k]] > 1 &&
+            any |= outside && native_of(f, n->in[k]) > 1 &&
                    shape_equal(&v->shape, s);
         }
     }
@@ -273,6 +277,19 @@ static int operand_slot(struct flow *f, struct kernel *k, const struct node *n, 
     return 0;
 }
 
+/* x + acc is acc + x, so that equal kernels are one task: what the group computes stands first. */
+static void sort_operands(const struct kernel *k, struct kernel_op *o)
+{
+    bool commutes = o->op.kind == OP_ADD || o->op.kind == OP_MUL || o->op.kind == OP_MAX ||
+                    o->op.kind == OP_MIN;
+    if (commutes && o->in[0] >= 0 && o->in[1] >= 0 && k->slot[o->in[0]].role != SLOT_INNER &&
+        k->slot[o->in[1]].role == SLOT_INNER) {
+        int swap = o->in[0];
+        o->in[0] = o->in[1];
+        o->in[1] = swap;
+    }
+}
+
 static int group_kernel(struct flow *f, const struct group *gr, struct choice c, struct kernel *k)
 {
     const struct shape *domain = &f->g->value[gr->result]->shape;
@@ -294,12 +311,52 @@ static int group_kernel(struct flow *f, const struct group *gr, struct choice c,
                              f->g->node[gr->node[0]]->name);
             o->in[j] = slot;
         }
+        sort_operands(k, o);
         bool last = n->out == gr->result;
         if (!rc)
             o->out = inner[i] = add_slot(k, last ? SLOT_OUTPUT : SLOT_INNER, f->g->value[n->out],
                                          n->out, c.out);
     }
     return rc;
+}
+
+/*
+ * Parts of a concatenation that follow each other in memory need no copy: their kernels write where
+ * the whole will be. So it is along the first stored dimension that is longer than 1, if each part
+ * has memory of its own that lies nowhere else yet and that no caller provides.
+ */
+static bool can_place(const struct flow *f, const struct node *n, struct choice c)
+{
+    const struct shape *s = &f->g->value[n->out]->shape;
+    for (int i = 0; i < n->op.axis; i++)
+        if (s->dim[i] != 1)
+            return false;
+    for (int i = 0; i < n->nr_in; i++) {
+        int b = f->buffer[n->in[i]][c.x > 1];
+        if (b < 0)
+            return false;
+        const struct plan_buffer *part = &f->p->buffer[plan_memory(f->p, b)];
+        if (part->same_as >= 0 || part->is_outside)
+            return false;
+        for (int k = 0; k < i; k++)
+            if (plan_memory(f->p, f->buffer[n->in[k]][c.x > 1]) == plan_memory(f->p, b))
+                return false;
+    }
+    return true;
+}
+
+static void place_parts(struct flow *f, const struct node *n, struct choice c)
+{
+    int whole = add_buffer(f, n->out, c.out, -1);
+    int64_t offset = 0;
+    for (int i = 0; i < n->nr_in; i++) {
+        int b = f->buffer[n->in[i]][c.x > 1];
+        struct plan_buffer *part = &f->p->buffer[plan_memory(f->p, b)];
+        part->same_as = whole;
+        part->offset = offset;
+        offset += layout_stored_size(&f->p->buffer[b].layout);
+    }
+    f->native[n->out] = c.out;
 }
 
 static int emit_group(struct flow *f, const struct group *gr)
@@ -312,6 +369,10 @@ static int emit_group(struct flow *f, const struct group *gr)
         return rc;
     }
     struct choice c = choose(f, gr);
+    if (n->op.kind == OP_CONCAT && f->place && can_place(f, n, c)) {
+        place_parts(f, n, c);
+        return 0;
+    }
     struct kernel *k = xcalloc(1, sizeof *k);
     int rc = group_kernel(f, gr, c, k);
     if (!rc) {
@@ -327,7 +388,8 @@ static int emit_group(struct flow *f, const struct group *gr)
 int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
                struct task_list *tasks, struct err *e)
 {
-    struct flow f = {.p = p, .g = g, .block = o->block > 1 ? o->block : 1, .tasks = tasks, .e = e};
+    struct flow f = {.p = p, .g = g, .block = o->block > 1 ? o->block : 1, .tasks = tasks, .e = e,
+                     .place = !o->copy_concat};
     int rc = 0;
     p->graph = g;
     groups_make(&f.gs, g, f.block);
@@ -340,7 +402,8 @@ int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
         if (!v->is_input)
             continue;
         f.native[i] = v->flows && can_block(&f, &v->shape) ? f.block : 1;
-        add_buffer(&f, i, f.native[i], -1);
+        int b = add_buffer(&f, i, f.native[i], -1);
+        p->buffer[b].is_outside = true;
     }
     for (int i = 0; i < f.gs.nr && !rc; i++)
         rc = emit_group(&f, &f.gs.group[i]);
@@ -362,8 +425,18 @@ void plan_release(struct plan *p)
 
 int plan_memory(const struct plan *p, int b)
 {
-    while (p->buffer[b].same_as >= 0)
+    while (p->buffer[b].same_as >= 0 && !p->buffer[b].offset &&
+           layout_stored_size(&p->buffer[b].layout) ==
+               layout_stored_size(&p->buffer[p->buffer[b].same_as].layout))
         b = p->buffer[b].same_as;
+    return b;
+}
+
+int plan_root(const struct plan *p, int b, int64_t *offset)
+{
+    *offset = 0;
+    for (; p->buffer[b].same_as >= 0; b = p->buffer[b].same_as)
+        *offset += p->buffer[b].offset;
     return b;
 }
 

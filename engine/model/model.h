@@ -18,6 +18,8 @@
 
 struct model_options {
     int block; /* channel block of activations: float lanes of the target; 1 for plain layouts */
+    /* Make kernels of all concatenations, also of those whose parts can be written in place. */
+    bool copy_concat;
 };
 
 /* Reads an ONNX file and extracts its tasks. Errors name the file, and the node where there is one;

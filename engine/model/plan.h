@@ -15,14 +15,17 @@
 #include "engine/model/model.h"
 
 /*
- * A value of the graph in one stored form. `same_as` >= 0: not memory of its own but that buffer,
- * the same elements in the same order seen in another shape.
+ * A value of the graph in one stored form. `same_as` >= 0: not memory of its own but lies in that
+ * buffer from element `offset` on: the same elements seen in another shape, or a part of a
+ * concatenation, whose kernel writes where the whole is (which then has no call of its own).
  */
 struct plan_buffer {
     int value;
     int block; /* of dimension 1; 1 is plain */
     struct layout layout;
     int same_as;
+    int64_t offset;
+    bool is_outside; /* input of the model: memory of the caller */
 };
 
 /*
@@ -48,7 +51,10 @@ int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
                struct task_list *tasks, struct err *e);
 void plan_release(struct plan *p);
 
-/* The buffer whose memory `b` is. */
+/* The buffer that has the memory `b` lies in, and where in it. */
+int plan_root(const struct plan *p, int b, int64_t *offset);
+
+/* As far as `b` is all of another buffer, that buffer. */
 int plan_memory(const struct plan *p, int b);
 
 /* Tasks of a finished graph: plan_build() without keeping the plan. */
