@@ -303,6 +303,11 @@ void pipeline_settle(struct pipeline *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+int pipeline_jobs(const struct pipeline *p)
+{
+    return p->nr_jobs;
+}
+
 int pipeline_stuck(struct pipeline *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -346,8 +351,12 @@ struct pipeline *pipeline_start(const struct pipeline_options *o, struct err *e)
     p->operands = xcalloc((size_t)o->tasks->nr + 1, sizeof *p->operands);
     pthread_mutex_init(&p->lock, NULL);
     init_conds(p);
-    int jobs = o->jobs > 0 ? o->jobs : info->cores > 1 ? info->cores - 1 : 1;
-    if (builders_start(p, jobs < BUILDERS_MAX ? jobs : BUILDERS_MAX, e) < 0)
+    p->nr_jobs = o->jobs;
+    if (p->nr_jobs <= 0) /* behind the gate they have all cores to themselves */
+        p->nr_jobs = p->spare_core >= 0 ? info->cores - 1 : info->cores > 0 ? info->cores : 1;
+    if (p->nr_jobs > BUILDERS_MAX)
+        p->nr_jobs = BUILDERS_MAX;
+    if (builders_start(p, p->nr_jobs, e) < 0)
         goto fail;
     if (measurer_start(p, e) < 0)
         goto fail;

@@ -31,7 +31,7 @@ struct kernel;
 struct pipeline_options {
     struct device *device;
     const struct task_list *tasks;
-    int jobs; /* builder threads, 0 for one a core less one for the measurer */
+    int jobs; /* builder threads; 0: one a core, but for the measurer's where that is apart */
     int64_t fill_ns, build_timeout_ns, run_timeout_ns;
 };
 
@@ -102,6 +102,9 @@ void pipeline_kick(struct pipeline *p);
  * threads hang at the same time or none can be started.
  */
 int pipeline_watch(struct pipeline *p, struct err *e);
+
+/* Builder threads that were asked for. */
+int pipeline_jobs(const struct pipeline *p);
 
 /* Builder threads that are stuck in the device right now. Any thread. */
 int pipeline_stuck(struct pipeline *p);
