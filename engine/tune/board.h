@@ -66,6 +66,7 @@ struct board_task {
     int64_t leader[BOARD_LEADERS]; /* ok trials, best median first; ties by number */
     int nr_ring, cap_ring;
     int64_t *ring;               /* trials whose parent is the centre, in order: the ladder */
+    double final_ns[3];          /* default, explored, refined as the final measured them; NAN */
 };
 
 struct board {
@@ -85,6 +86,7 @@ struct board {
     struct event usage;          /* the last EV_USAGE */
     int nr_notes;                /* the last BOARD_NOTES of them, oldest first */
     struct event *note;
+    struct board_texts *texts;   /* where the texts of the trials are */
 };
 
 void board_init(struct board *b);
