@@ -74,16 +74,53 @@ static bool command(void *ctx, int i, struct event *out)
     return found;
 }
 
-static int active_seconds(struct session *s, double *out, struct err *e)
+static int64_t resulted(void *ctx, int task)
 {
-    sqlite3_stmt *st;
-    int rc = db_prepare(s->path, s->past, "SELECT t_ns FROM events ORDER BY seq DESC LIMIT 1", &st,
-                        e);
-    if (rc)
-        return rc;
-    *out = sqlite3_step(st) == SQLITE_ROW ? (double)sqlite3_column_int64(st, 0) / 1e9 : 0;
-    sqlite3_finalize(st);
+    struct session *s = ctx;
+    sqlite3_bind_int(s->resulted, 1, task);
+    int64_t trial = sqlite3_step(s->resulted) == SQLITE_ROW ? sqlite3_column_int64(s->resulted, 0)
+                                                            : 0;
+    sqlite3_reset(s->resulted);
+    return trial;
+}
+
+/* Where the earlier runs stopped: the active time, and what the last EV_USAGE said. */
+static int read_end(struct session *s, struct history *out, struct err *e)
+{
+    static const char *const sql[] = {
+        "SELECT t_ns FROM events ORDER BY seq DESC LIMIT 1",
+        "SELECT body FROM events WHERE kind = 'usage' ORDER BY seq DESC LIMIT 1",
+    };
+    for (int i = 0; i < 2; i++) {
+        sqlite3_stmt *st;
+        int rc = db_prepare(s->path, s->past, sql[i], &st, e);
+        if (rc)
+            return rc;
+        bool found = sqlite3_step(st) == SQLITE_ROW;
+        if (found && i == 0)
+            out->active_seconds = (double)sqlite3_column_int64(st, 0) / 1e9;
+        if (found && i == 1 && !column_event(st, 0, &s->usage))
+            out->usage = &s->usage;
+        sqlite3_finalize(st);
+    }
     return 0;
+}
+
+static int prepare(struct session *s, struct err *e)
+{
+    int rc = db_prepare(s->path, s->past,
+                        "SELECT e.body, t.code, t.origin, t.parent, t.knob, t.dir FROM trial t"
+                        " JOIN events e ON e.seq = t.ended_seq WHERE t.id = ?1",
+                        &s->find, e);
+    if (!rc)
+        rc = db_prepare(s->path, s->past,
+                        "SELECT body FROM events WHERE kind = 'command' ORDER BY seq"
+                        " LIMIT 1 OFFSET ?1",
+                        &s->command, e);
+    if (!rc)
+        rc = db_prepare(s->path, s->past, "SELECT result_after FROM task WHERE id = ?1",
+                        &s->resulted, e);
+    return rc;
 }
 
 int session_history(struct session *s, struct history *out, struct err *e)
@@ -94,19 +131,14 @@ int session_history(struct session *s, struct history *out, struct err *e)
     if (!rc)
         rc = db_open(s->path, SQLITE_OPEN_READONLY, &s->past, e);
     if (!rc)
-        rc = db_prepare(s->path, s->past,
-                        "SELECT e.body, t.code, t.origin, t.parent, t.knob, t.dir FROM trial t"
-                        " JOIN events e ON e.seq = t.ended_seq WHERE t.id = ?1",
-                        &s->find, e);
-    if (!rc)
-        rc = db_prepare(s->path, s->past,
-                        "SELECT body FROM events WHERE kind = 'command' ORDER BY seq"
-                        " LIMIT 1 OFFSET ?1",
-                        &s->command, e);
+        rc = prepare(s, e);
+    if (rc)
+        return rc;
     *out = (struct history){.last_trial = info.last_trial,
                             .resumed = info.resumed,
                             .find = find,
                             .command = command,
+                            .resulted = resulted,
                             .ctx = s};
-    return rc ? rc : active_seconds(s, &out->active_seconds, e);
+    return read_end(s, out, e);
 }

@@ -44,7 +44,8 @@ struct session {
 
     /* history: one reader thread of its own */
     sqlite3 *past;
-    sqlite3_stmt *find, *command;
+    sqlite3_stmt *find, *command, *resulted;
+    struct event usage;
 };
 
 /* Turns the result code of SQLite into one sentence about the session. */

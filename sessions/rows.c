@@ -53,7 +53,9 @@
     X(ST_RESULT, "UPDATE task SET default_ns = ?2, explored_ns = ?3, refined_ns = ?4,"             \
                  " default_trial = coalesce(?5, default_trial),"                                   \
                  " explored_trial = coalesce(?6, explored_trial),"                                 \
-                 " refined_trial = coalesce(?7, refined_trial) WHERE id = ?1")
+                 " refined_trial = coalesce(?7, refined_trial),"                                   \
+                 " result_after = (SELECT id FROM trial WHERE task = ?1 AND ended_seq IS NOT NULL" \
+                 "  ORDER BY id DESC LIMIT 1) WHERE id = ?1")
 
 enum statement {
 #define STATEMENT_ENUM(name, sql) name,

@@ -19,7 +19,7 @@ const char *const schema_sql[] = {
     "  kind TEXT, weight REAL, flops REAL, bytes REAL, space REAL, phase TEXT DEFAULT 'waiting',\n"
     "  strategy TEXT, default_trial INTEGER, best_trial INTEGER, best_cost_ns REAL,\n"
     "  explored_trial INTEGER, refined_trial INTEGER, default_ns REAL, explored_ns REAL,\n"
-    "  refined_ns REAL);",
+    "  refined_ns REAL, result_after INTEGER);",
 
     "CREATE TABLE trial(id INTEGER PRIMARY KEY, task INTEGER NOT NULL, strategy TEXT, phase TEXT,\n"
     "  sketch TEXT, knobs TEXT, code TEXT, origin TEXT, parent INTEGER, knob INTEGER,\n"

@@ -194,6 +194,7 @@ static void session_free(struct session *s)
     rows_close(s);
     sqlite3_finalize(s->find);
     sqlite3_finalize(s->command);
+    sqlite3_finalize(s->resulted);
     sqlite3_close(s->past);
     sqlite3_close(s->db);
     if (s->queue)

