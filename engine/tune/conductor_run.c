@@ -230,6 +230,8 @@ static void run(struct conductor *c)
 {
     while (!is_ending(c)) {
         take_commands(c);
+        if (is_ending(c))
+            return;
         apply_skips(c);
         fill_flights(c);
         if (is_ending(c))
