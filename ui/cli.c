@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ui/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/model.h"
+#include "engine/search/strategy.h"
+#include "scripts/lua_model.h"
+
+enum option_id {
+    OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
+    OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_HELP,
+};
+
+static const struct option long_options[] = {
+    {"session", required_argument, NULL, OPT_SESSION},
+    {"target", required_argument, NULL, OPT_TARGET},
+    {"trials", required_argument, NULL, OPT_TRIALS},
+    {"explore", required_argument, NULL, OPT_EXPLORE},
+    {"refine", required_argument, NULL, OPT_REFINE},
+    {"time", required_argument, NULL, OPT_TIME},
+    {"strategy", required_argument, NULL, OPT_STRATEGY},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"task", required_argument, NULL, OPT_TASK},
+    {"batch", no_argument, NULL, OPT_BATCH},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"color", required_argument, NULL, OPT_COLOR},
+    {"ascii", no_argument, NULL, OPT_ASCII},
+    {"braille", no_argument, NULL, OPT_BRAILLE},
+    {"speed", required_argument, NULL, OPT_SPEED},
+    {"take-over", no_argument, NULL, OPT_TAKE_OVER},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+void cli_error(const struct err *e)
+{
+    fprintf(stderr, "squall: %s\n", e->msg[0] ? e->msg : err_text(e->code));
+}
+
+static int usage_error(const struct command *c, const char *fmt, const char *what,
+                       const char *value)
+{
+    fprintf(stderr, "squall %s: ", c->name);
+    fprintf(stderr, fmt, what, value);
+    fprintf(stderr, "; see squall %s --help\n", c->name);
+    return EXIT_USAGE;
+}
+
+static bool read_count(const char *text, int64_t max, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || v < 0 || v > max)
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool read_real(const char *text, double *out)
+{
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    if (end == text || *end || errno || !isfinite(v) || v < 0)
+        return false;
+    *out = v;
+    return true;
+}
+
+static void print_help(const struct command *c)
+{
+    printf("usage: squall %s [options] %s\n\n%s\n", c->name, c->arguments, c->summary);
+    if (c->help)
+        printf("\n%s", c->help);
+    if (c->run == cmd_tune) {
+        printf("\nInputs: a model.onnx, a network.lua, or one of\n");
+        for (int i = 0; lua_model_name(i); i++)
+            printf("  %-14s %s\n", lua_model_name(i), lua_model_summary(i));
+        printf("\nor a workload by name:\n%s\nStrategies:\n", model_named_workloads_help());
+        for (int i = 0; strategy_at(i); i++)
+            printf("  %-14s %s\n", strategy_at(i)->name, strategy_at(i)->summary);
+    }
+}
+
+static int set_strategy(struct tune_options *t, const char *name)
+{
+    if (!strategy_find(name))
+        return -1;
+    if (strcmp(name, "droplet") == 0)
+        strcpy(t->explore_strategy, "none");
+    else
+        snprintf(t->explore_strategy, sizeof t->explore_strategy, "%s", name);
+    return 0;
+}
+
+static int set_option(const struct command *c, int id, const char *name, const char *arg,
+                      struct cli_options *o)
+{
+    int64_t n = 0;
+    bool ok = true;
+    switch (id) {
+    case OPT_SESSION:
+        o->session = arg;
+        break;
+    case OPT_TARGET:
+        o->target = arg;
+        break;
+    case OPT_TRIALS:
+        o->given_trials = true;
+        ok = read_count(arg, INT32_MAX, &o->tune.trials);
+        break;
+    case OPT_EXPLORE:
+        o->given_explore = true;
+        ok = read_count(arg, INT32_MAX, &o->tune.explore);
+        break;
+    case OPT_REFINE:
+        o->given_refine = true;
+        ok = read_count(arg, INT32_MAX, &o->tune.refine);
+        break;
+    case OPT_TIME:
+        o->given_time = true;
+        ok = read_real(arg, &o->tune.seconds);
+        break;
+    case OPT_STRATEGY:
+        if (set_strategy(&o->tune, arg))
+            return usage_error(c, "there is no %s \"%s\"", "strategy", arg);
+        break;
+    case OPT_SEED:
+        ok = read_count(arg, INT64_MAX, &n);
+        o->tune.seed = (uint64_t)n;
+        break;
+    case OPT_JOBS:
+        ok = read_count(arg, 256, &n);
+        o->tune.jobs = (int)n;
+        break;
+    case OPT_THREADS:
+        ok = read_count(arg, 1024, &n) && n > 0;
+        o->threads = (int)n;
+        break;
+    case OPT_TASK:
+        o->task_glob = arg;
+        break;
+    case OPT_BATCH:
+        o->batch = true;
+        break;
+    case OPT_JSON:
+        o->json = true;
+        break;
+    case OPT_COLOR:
+        ok = !strcmp(arg, "auto") || !strcmp(arg, "always") || !strcmp(arg, "never");
+        o->color = arg;
+        break;
+    case OPT_ASCII:
+        o->ascii = true;
+        break;
+    case OPT_BRAILLE:
+        o->braille = true;
+        break;
+    case OPT_SPEED:
+        ok = read_real(arg, &o->speed);
+        break;
+    case OPT_TAKE_OVER:
+        o->take_over = true;
+        break;
+    }
+    return ok ? -1 : usage_error(c, "option --%s does not take \"%s\"", name, arg);
+}
+
+static int add_input(const struct command *c, const char *text, struct cli_options *o)
+{
+    if (o->nr_inputs == CLI_MAX_INPUTS)
+        return usage_error(c, "too many arguments, from %s \"%s\" on", "the one", text);
+    o->input[o->nr_inputs++] = text;
+    return -1;
+}
+
+int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o)
+{
+    *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .speed = 1};
+    o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000,
+                                    .build_timeout_ns = 30000000000, .run_timeout_ns = 10000000000};
+    strcpy(o->tune.explore_strategy, "evolutionary");
+    strcpy(o->tune.refine_strategy, "droplet");
+    optind = 0; /* not 1: starts anew, whoever parsed before */
+    opterr = 0;
+    int id, index = 0;
+    /* '-': inputs come as options with the code 1, wherever they stand. */
+    while ((id = getopt_long(argc, argv, "-:h", long_options, &index)) != -1) {
+        int rc = -1;
+        if (id == OPT_HELP || id == 'h') {
+            print_help(c);
+            return EXIT_DONE;
+        }
+        if (id == ':')
+            return usage_error(c, "option %s wants a value%s", argv[optind - 1], "");
+        if (id == '?')
+            return usage_error(c, "unknown option %s%s", argv[optind - 1], "");
+        if (id == 1)
+            rc = add_input(c, optarg, o);
+        else
+            rc = set_option(c, id, long_options[index].name, optarg, o);
+        if (rc >= 0)
+            return rc;
+    }
+    for (; optind < argc; optind++) {
+        int rc = add_input(c, argv[optind], o);
+        if (rc >= 0)
+            return rc;
+    }
+    return -1;
+}
+
+bool cli_wants_screen(const struct cli_options *o)
+{
+    const char *term = getenv("TERM");
+    return !o->batch && !o->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term &&
+           *term && strcmp(term, "dumb") != 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Command line: the options that commands share, and the table of commands.
+ * Exit codes: 0 done, 1 failed with a sentence on stderr, 2 wrong usage, 130 interrupted with the
+ * session resumable.
+ */
+#ifndef UI_CLI_H
+#define UI_CLI_H
+
+#include <stdbool.h>
+
+#include "engine/base/err.h"
+#include "engine/model/task.h"
+#include "engine/tune/conductor.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+enum { CLI_MAX_INPUTS = 64 };
+
+struct cli_options {
+    struct tune_options tune;
+    const char *session;     /* NULL: a new file under $XDG_DATA_HOME/squall */
+    const char *target;      /* "llvm" or "llvm:cpu=NAME" */
+    int threads;             /* of the kernels */
+    const char *task_glob;   /* NULL: all */
+    bool batch, json;        /* neither: the workbench on a terminal, else batch */
+    const char *color;       /* "auto", "always", "never" */
+    bool ascii, braille, take_over;
+    bool given_trials, given_explore, given_refine, given_time; /* on the command line */
+    double speed;            /* of a replay: 1 as it was, 0 at once */
+    int nr_inputs;
+    const char *input[CLI_MAX_INPUTS];
+};
+
+struct command {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; the exit code */
+    const char *help;                  /* further lines of --help; NULL for none */
+};
+
+extern const struct command commands[];
+const struct command *command_find(const char *name);
+
+/* Reads the shared options; what is left goes to input[]. 0, or the exit code to leave with after
+ * help or a usage error was printed; -1 to go on. */
+int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o);
+
+/* Prints "squall: <sentence>" on stderr. */
+void cli_error(const struct err *e);
+
+/* Should this run open the workbench? */
+bool cli_wants_screen(const struct cli_options *o);
+
+/* The tasks of the inputs: ONNX files, Lua networks, named workloads. `block` as model.h. */
+int load_inputs(int nr, const char *const *input, int block, const char *task_glob,
+                struct task_list *out, struct err *e);
+
+/* Is it a file (to be hashed and stored by its full path)? */
+bool input_is_file(const char *input);
+
+int cmd_tune(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
+
+#endif

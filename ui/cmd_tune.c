@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tune` and `resume`: from inputs, or from what a session says of them, to a running conductor. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/local.h"
+#include "engine/base/strbuf.h"
+#include "scripts/lua_model.h"
+#include "sessions/store.h"
+#include "ui/cli.h"
+#include "ui/run.h"
+
+/* The network that the program carries, for a first run without any file. */
+#define DEFAULT_INPUT LUA_MODEL_DEFAULT
+
+/* Keys of the session: what resume needs to find the same tasks again. */
+#define KEY_INPUTS "inputs" /* one a line */
+#define KEY_TARGET "target"
+#define KEY_THREADS "threads"
+#define KEY_TASK_GLOB "task-glob"
+
+static int make_folders(char *path, struct err *e)
+{
+    for (char *p = path + 1;; p++) {
+        if (*p && *p != '/')
+            continue;
+        char c = *p;
+        *p = '\0';
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return err_set(e, ERR_IO, "cannot make the folder \"%s\": %s; name a file with "
+                           "--session", path, strerror(errno));
+        *p = c;
+        if (!c)
+            return 0;
+    }
+}
+
+/* $XDG_DATA_HOME/squall/MODEL-DATE-TIME.squall */
+static int default_session_path(const char *model, struct strbuf *out, struct err *e)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data && *data == '/')
+        strbuf_addf(out, "%s/squall", data);
+    else
+        strbuf_addf(out, "%s/.local/share/squall", home && *home ? home : ".");
+    int rc = make_folders(out->buf, e);
+    if (rc)
+        return rc;
+    time_t now = time(NULL);
+    struct tm tm;
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    strbuf_adds(out, "/");
+    for (const char *p = model; *p; p++)
+        strbuf_addc(out, *p == '/' || *p == ' ' || *p == ':' ? '_' : *p);
+    strbuf_addf(out, "-%s.squall", stamp);
+    return 0;
+}
+
+static int store_inputs(struct session *s, const struct cli_options *o, struct err *e)
+{
+    struct strbuf lines = {0};
+    char number[16];
+    int rc = 0;
+    for (int i = 0; i < o->nr_inputs && !rc; i++) {
+        char *full = input_is_file(o->input[i]) ? realpath(o->input[i], NULL) : NULL;
+        strbuf_addf(&lines, "%s\n", full ? full : o->input[i]);
+        if (full)
+            rc = session_add_input(s, full, e);
+        free(full);
+    }
+    snprintf(number, sizeof number, "%d", o->threads);
+    rc = rc ? rc : session_set(s, KEY_INPUTS, strbuf_text(&lines), e);
+    rc = rc ? rc : session_set(s, KEY_TARGET, o->target, e);
+    rc = rc ? rc : session_set(s, KEY_THREADS, number, e);
+    if (o->task_glob)
+        rc = rc ? rc : session_set(s, KEY_TASK_GLOB, o->task_glob, e);
+    strbuf_release(&lines);
+    return rc;
+}
+
+/* Opens the device and loads the tasks; on failure nothing is left open. */
+static int prepare(const struct cli_options *o, struct device **device, struct task_list *tasks,
+                   struct err *e)
+{
+    int rc = local_device_open(o->target, o->threads, device, e);
+    if (rc)
+        return rc;
+    int lanes = (*device)->class->info(*device)->lanes;
+    rc = load_inputs(o->nr_inputs, o->input, lanes, o->task_glob, tasks, e);
+    if (rc) {
+        task_list_release(tasks);
+        (*device)->class->close(*device);
+    }
+    return rc;
+}
+
+static int exit_code_of(int rc)
+{
+    return rc == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+    struct cli_options o;
+    int code = cli_parse(command_find("tune"), argc, argv, &o);
+    if (code >= 0)
+        return code;
+    if (!o.nr_inputs)
+        o.input[o.nr_inputs++] = DEFAULT_INPUT;
+    snprintf(o.tune.input, sizeof o.tune.input, "%s", o.input[0]);
+    struct err e = ERR_INIT;
+    struct device *device = NULL;
+    struct task_list tasks = {0};
+    struct strbuf path = {0};
+    int rc = prepare(&o, &device, &tasks, &e);
+    if (rc) {
+        cli_error(&e);
+        return exit_code_of(rc);
+    }
+    struct session *s = NULL;
+    if (o.session)
+        strbuf_adds(&path, o.session);
+    else
+        rc = default_session_path(tasks.name, &path, &e);
+    rc = rc ? rc : session_create(strbuf_text(&path), &o.tune, &s, &e);
+    if (!rc && (rc = store_inputs(s, &o, &e)))
+        session_close(s, NULL);
+    if (rc) {
+        cli_error(&e);
+        code = exit_code_of(rc);
+    } else {
+        code = run_session(&o, s, device, &tasks, false);
+    }
+    device->class->close(device);
+    task_list_release(&tasks);
+    strbuf_release(&path);
+    return code;
+}
+
+/* Resume. */
+
+static bool stored(struct session *s, const char *key, struct strbuf *value)
+{
+    strbuf_reset(value);
+    return session_get(s, key, value, NULL) == 1;
+}
+
+/* What the session was started with; budgets given now replace the stored ones. `text` holds the
+ * strings that `o` points to. */
+static int restore_options(struct session *s, const struct cli_options *now,
+                           struct cli_options *o, struct strbuf text[3], struct err *e)
+{
+    *o = *now;
+    int rc = session_options(s, &o->tune, e);
+    if (rc)
+        return rc;
+    if (now->given_trials)
+        o->tune.trials = now->tune.trials;
+    if (now->given_explore)
+        o->tune.explore = now->tune.explore;
+    if (now->given_refine)
+        o->tune.refine = now->tune.refine;
+    if (now->given_time)
+        o->tune.seconds = now->tune.seconds;
+    if ((rc = session_set_options(s, &o->tune, e)))
+        return rc;
+    o->target = stored(s, KEY_TARGET, &text[0]) ? strbuf_text(&text[0]) : "llvm";
+    if (stored(s, KEY_THREADS, &text[1]))
+        o->threads = (int)strtol(strbuf_text(&text[1]), NULL, 10);
+    if (o->threads < 1)
+        return err_set(e, ERR_SESSION, "session \"%s\" names no thread count", session_path(s));
+    o->task_glob = stored(s, KEY_TASK_GLOB, &text[1]) ? strbuf_text(&text[1]) : NULL;
+    if (!stored(s, KEY_INPUTS, &text[2]))
+        return err_set(e, ERR_SESSION, "session \"%s\" does not say what it tunes",
+                       session_path(s));
+    o->nr_inputs = 0;
+    char *save = NULL;
+    for (char *p = strtok_r(text[2].buf, "\n", &save); p && o->nr_inputs < CLI_MAX_INPUTS;
+         p = strtok_r(NULL, "\n", &save))
+        o->input[o->nr_inputs++] = p;
+    return session_check_inputs(s, e);
+}
+
+int cmd_resume(int argc, char **argv)
+{
+    struct cli_options given, o;
+    int code = cli_parse(command_find("resume"), argc, argv, &given);
+    if (code >= 0)
+        return code;
+    if (given.nr_inputs != 1) {
+        fprintf(stderr, "squall resume: wants one session; see squall resume --help\n");
+        return EXIT_USAGE;
+    }
+    struct err e = ERR_INIT;
+    struct session *s = NULL;
+    struct device *device = NULL;
+    struct task_list tasks = {0};
+    struct strbuf text[3] = {{0}};
+    int rc = session_open(given.input[0], given.take_over ? SESSION_TAKE_OVER : SESSION_RESUME, &s,
+                          &e);
+    if (rc) {
+        cli_error(&e);
+        return EXIT_FAILED;
+    }
+    rc = restore_options(s, &given, &o, text, &e);
+    if (!rc)
+        rc = prepare(&o, &device, &tasks, &e);
+    if (rc) {
+        session_close(s, NULL);
+        cli_error(&e);
+        code = exit_code_of(rc);
+    } else {
+        code = run_session(&o, s, device, &tasks, true);
+        device->class->close(device);
+        task_list_release(&tasks);
+    }
+    for (int i = 0; i < 3; i++)
+        strbuf_release(&text[i]);
+    return code;
+}

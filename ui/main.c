@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* squall: finds the command, and knows every backend. A new command is one file and one line. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "backends/llvm/llvm.h"
+#include "backends/runner.h"
+#include "ui/cli.h"
+
+const struct command commands[] = {
+    {"tune", "INPUT...", "Tunes the kernels of the inputs; without an input, of ResNet-18.", cmd_tune,
+     "  --session FILE   keep the session there (default: a new file in $XDG_DATA_HOME/squall)\n"
+     "  --explore N      trials of exploration a task (64)\n"
+     "  --refine N       trials of Droplet Search a task (64)\n"
+     "  --trials N       trials of the whole session\n"
+     "  --time SECONDS   of the whole session\n"
+     "  --strategy NAME  of the exploration (evolutionary); droplet skips exploring\n"
+     "  --seed N         of all random choices (0)\n"
+     "  --jobs N         builder threads (one a core, but one)\n"
+     "  --threads N      of the kernels (1)\n"
+     "  --target T       llvm, or llvm:cpu=NAME\n"
+     "  --task GLOB      only the tasks with such a name\n"
+     "  --batch          a line an event instead of the workbench\n"
+     "  --json           JSON lines\n"
+     "  --color WHEN     auto, always or never\n"
+     "  --ascii          no line graphics; --braille: finer curves\n"},
+    {"resume", "SESSION", "Goes on with an interrupted session, from where it stopped.", cmd_resume,
+     "  --trials, --explore, --refine, --time N   new budgets\n"
+     "  --take-over      although another host seems to run it\n"
+     "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
+    {"replay", "SESSION", "Plays a session again, in the workbench or as lines.", cmd_replay,
+     "  --speed X        1 is as it was, 10 ten times faster, 0 at once (1)\n"
+     "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
+    {"show", "SESSION [tasks|leaderboard|trial N|failures]", "Tells what a session found.", cmd_show,
+     NULL},
+    {"devices", "", "Lists the targets of this machine.", cmd_devices, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+const struct command *command_find(const char *name)
+{
+    for (int i = 0; commands[i].name; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void print_usage(FILE *to)
+{
+    fprintf(to, "usage: squall COMMAND [options]\n\n");
+    for (int i = 0; commands[i].name; i++)
+        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\nsquall COMMAND --help tells the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+    backend_register(&llvm_backend);
+    /* The child in which kernels run is this program, too; no command of a person's. */
+    if (argc > 1 && strcmp(argv[1], "runner") == 0)
+        return runner_main(argc - 1, argv + 1);
+    setlocale(LC_CTYPE, "");
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_usage(stdout);
+        return EXIT_DONE;
+    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        printf("squall %s\n", SQUALL_VERSION);
+        return EXIT_DONE;
+    }
+    const struct command *c = command_find(argv[1]);
+    if (!c) {
+        fprintf(stderr, "squall: there is no command \"%s\"; see squall --help\n", argv[1]);
+        return EXIT_USAGE;
+    }
+    return c->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a conductor on a session, and watches it: what `tune` and `resume` have in common. */
+#ifndef UI_RUN_H
+#define UI_RUN_H
+
+#include "engine/base/err.h"
+#include "sessions/feed.h"
+#include "ui/cli.h"
+
+/*
+ * `s` is claimed, its writer not yet started; it is closed here in any case. `resuming`: go on with
+ * what it holds. `device` and `tasks` belong to the caller. Returns an exit code, after the sentence.
+ */
+int run_session(const struct cli_options *o, struct session *s, struct device *device,
+                const struct task_list *tasks, bool resuming);
+
+/* Shows the events of `f` (taken over): the screen or lines. 0 or an error. */
+int show_events(const struct cli_options *o, struct feed *f, struct conductor *c, int fail_fd,
+                bool follow, struct err *e);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watching without a screen: events to lines, signals to commands. */
+#ifndef UI_WATCH_H
+#define UI_WATCH_H
+
+#include "engine/base/err.h"
+#include "engine/tune/board.h"
+#include "engine/tune/conductor.h"
+#include "engine/tune/queue.h"
+#include "ui/cli.h"
+
+/*
+ * Prints events of the queue until it is closed or the session has ended. `c` is NULL where nothing
+ * can be steered; else SIGINT and SIGTERM stop it gracefully, a second one at once. `fail_fd`
+ * readable (-1: none) stops it, too: the session cannot be stored.
+ */
+int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int fail_fd,
+              struct board *b, struct err *e);
+
+#endif
