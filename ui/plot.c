@@ -149,6 +149,14 @@ static int column_of(const struct frame *f, double x)
     return c < 0 ? 0 : c >= f->cols ? f->cols - 1 : c;
 }
 
+/* The rows whose value is written: the ends, the middle of a tall plot; of a flat curve its own. */
+static bool has_label(const struct frame *f, int row)
+{
+    if (f->hi <= f->lo)
+        return row == (f->rows - 1) / 2;
+    return row == 0 || row == f->rows - 1 || (f->rows >= 5 && row == f->rows / 2);
+}
+
 static void draw_axes(struct frame *f)
 {
     bool ascii = f->in->set == GLYPHS_ASCII;
@@ -156,8 +164,7 @@ static void draw_axes(struct frame *f)
     uint32_t corner = ascii ? '+' : 0x2514, floor_ch = ascii ? '-' : 0x2500;
     int x = f->left - 1;
     for (int r = 0; r < f->rows; r++)
-        put(f, r, x, r == 0 || r == f->rows - 1 || (f->rows >= 5 && r == f->rows / 2) ? tick : side,
-            ROLE_DIM);
+        put(f, r, x, has_label(f, r) ? tick : side, ROLE_DIM);
     put(f, f->rows, x, corner, ROLE_DIM);
     for (int c = 0; c < f->cols; c++)
         put(f, f->rows, f->left + c, floor_ch, ROLE_DIM);
@@ -165,11 +172,11 @@ static void draw_axes(struct frame *f)
         put(f, f->rows, f->left + column_of(f, f->in->failure[i]), ascii ? 'x' : 0x00d7, ROLE_BAD);
 }
 
-static void label_y(struct frame *f, int row, double v, const struct format_unit *u, bool unit)
+static void label_y(struct frame *f, int row, double v, const struct format_unit *u)
 {
     char num[FORMAT_MAX], text[2 * FORMAT_MAX];
     format_in(num, v, u);
-    snprintf(text, sizeof text, "%s%s%s", num, unit ? " " : "", unit ? u->text : "");
+    snprintf(text, sizeof text, "%s %s", num, u->text);
     puts_at(f, row, f->left - 2 - (int)strlen(text), text, ROLE_DIM);
 }
 
@@ -222,12 +229,11 @@ bool plot_render(const struct plot_in *in, struct plot_cell *cell)
         draw_braille(&f);
     else
         draw_block(&f);
-    label_y(&f, 0, f.hi, &u, true);
-    if (f.hi > f.lo) {
-        label_y(&f, f.rows - 1, f.lo, &u, true);
-        if (f.rows >= 5)
-            label_y(&f, f.rows / 2, value_at(&f, 1 - (f.rows / 2 + 0.5) / f.rows), &u, true);
-    }
+    for (int r = 0; r < f.rows; r++)
+        if (has_label(&f, r))
+            label_y(&f, r, f.hi <= f.lo || r == 0 ? f.hi
+                           : r == f.rows - 1      ? f.lo
+                                                  : value_at(&f, 1 - (r + 0.5) / f.rows), &u);
     label_x(&f);
     return true;
 }

@@ -137,14 +137,19 @@ static void next_task(struct view *v, const struct board *b, int by)
         move_to(v, b, PANE_TASKS, (row + v->nr_order) % v->nr_order);
 }
 
-static void sort_by(struct view *v, const struct board *b, int by)
+/* Columns that are shown, and the order of the model even where its number is not. */
+static void sort_by(struct view *v, int by)
 {
-    v->sort = (enum task_column)(((int)v->sort + by + TC_NR) % TC_NR);
+    do {
+        v->sort = (enum task_column)(((int)v->sort + by + TC_NR) % TC_NR);
+    } while (v->sort != TC_NUMBER && !v->task_at[v->sort].width);
     /* Large numbers are what one looks for, except in the columns of names and times. */
     v->reverse = v->sort >= TC_WEIGHT && v->sort != TC_BEST;
     v->sort_hold_ns = 0;
-    (void)b;
-    view_say(v, "tasks sorted by %s%s", v->sort == TC_NAME ? "name" : task_columns[v->sort].head,
+    view_say(v, "tasks sorted by %s%s",
+             v->sort == TC_NAME     ? "name"
+             : v->sort == TC_NUMBER ? "their order in the model"
+                                    : task_columns[v->sort].head,
              v->reverse ? ", highest first" : "");
 }
 
@@ -193,6 +198,7 @@ static void back(struct view *v)
         v->zoom = false;
     } else if (v->filter[0]) {
         v->filter[0] = '\0';
+        v->sort_hold_ns = 0;
         view_say(v, "all tasks are shown");
     }
     v->skip = 0;
@@ -374,10 +380,10 @@ static bool move(struct view *v, const struct board *b, enum command cmd)
         next_task(v, b, -1);
         return true;
     case CMD_SORT_NEXT:
-        sort_by(v, b, 1);
+        sort_by(v, 1);
         return true;
     case CMD_SORT_PREV:
-        sort_by(v, b, -1);
+        sort_by(v, -1);
         return true;
     case CMD_REVERSE:
         v->reverse = !v->reverse;

@@ -34,12 +34,14 @@ static const struct board_task *task_of(const struct board *b, int32_t task)
 }
 
 
-static void help_line(struct page *l, const struct binding *k)
+/* The keys that mean the command in this place: a pane may have taken one for itself. */
+static void help_line(struct page *l, const struct binding *k, unsigned here)
 {
     char keys[64] = "", name[KEY_NAME];
     for (int i = 0; i < 4 && k->key[i]; i++) {
         size_t n = strlen(keys);
-        snprintf(keys + n, sizeof keys - n, "%s%s", i ? " " : "", keys_name(k->key[i], name));
+        if (keys_lookup(k->key[i], here) == k->cmd)
+            snprintf(keys + n, sizeof keys - n, "%s%s", n ? " " : "", keys_name(k->key[i], name));
     }
     page_add(l, ROLE_NORMAL, "%-12s %s", keys, k->help);
 }
@@ -55,17 +57,17 @@ static void build_help(struct view *v, int cols)
     page_add(l, ROLE_STRONG, "Keys in %s", v->below_help ? "the details" : panes[v->active]);
     for (size_t i = 0; i < nr; i++)
         if (table[i].in & here && keys_lookup(table[i].key[0], here) == table[i].cmd)
-            help_line(l, &table[i]);
+            help_line(l, &table[i], here);
     if (!v->below_help) {
         page_add(l, ROLE_NORMAL, "%s", "");
         page_add(l, ROLE_STRONG, "Keys of other panes");
         for (size_t i = 0; i < nr; i++)
             if (!(table[i].in & here) && table[i].in & IN_PANES)
-                help_line(l, &table[i]);
+                help_line(l, &table[i], table[i].in);
     }
     page_add(l, ROLE_NORMAL, "%s", "");
     page_add(l, ROLE_STRONG, "Words");
-    page_wrap(l, ROLE_NORMAL, "vs default", 13, cols,
+    page_wrap(l, ROLE_NORMAL, "speedup", 13, cols,
                "how many times faster than the untuned schedule, measured in this session");
     page_wrap(l, ROLE_NORMAL, "ladder", 13, cols,
                "the incumbent's value of each knob, and what was measured one step below and above "
@@ -115,7 +117,8 @@ static void why_this_trial(struct page *l, int cols, const struct view *v, const
         struct strbuf s = {0};
         char head[24], a[FORMAT_MAX], c[FORMAT_MAX];
         words_origin(&s, t);
-        strbuf_addf(&s, ", %s", format_time(a, trial_ns(t)));
+        if (isfinite(trial_ns(t)))
+            strbuf_addf(&s, ", %s", format_time(a, trial_ns(t)));
         if (isfinite(t->gain))
             strbuf_addf(&s, " (%s)", format_change(a, -t->gain));
         if (isfinite(t->p_value))
@@ -206,11 +209,12 @@ static void build_task(struct view *v, const struct board *b, int cols)
     field(l, cols, "state", "%s %s%s%s", w.glyph, w.text, t->why[0] ? ": " : "", t->why);
     field(l, cols, "kind", "%s", t->kind);
     field(l, cols, "where", "%s", t->where);
-    field(l, cols, "weight", "the model runs it %s times", format_count(a, t->weight));
+    field(l, cols, "weight", "the model runs it %s time%s", format_count(a, t->weight),
+          t->weight == 1 ? "" : "s");
     field(l, cols, "work", "%s MFLOP, %s moved at least", format_count(a, t->flops / 1e6),
           format_bytes(c, t->bytes));
-    field(l, cols, "space", "%s candidates in %d sketches", format_count(a, t->space),
-          (int)t->nr_sketches);
+    field(l, cols, "space", "%s candidates in %d sketch%s", format_count(a, t->space),
+          (int)t->nr_sketches, t->nr_sketches == 1 ? "" : "es");
     field(l, cols, "workload", "%s", t->workload);
     if (t->strategy[0])
         field(l, cols, "strategy", "%s, %lld of %lld trials", t->strategy, (long long)t->nr_phase,

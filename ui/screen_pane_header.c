@@ -69,7 +69,7 @@ static void model_times(const struct draw *d, bool words, struct strbuf *out)
         strbuf_addf(out, "  %s", format_speedup(a, m.default_ns, last));
 }
 
-/* Segments from the left, two blanks between them; what does not fit is left out. */
+/* Segments from the left, two blanks between them; the first that does not fit ends them. */
 struct segments {
     const struct draw *d;
     int y, x, end;
@@ -78,8 +78,12 @@ struct segments {
 static void segment(struct segments *s, enum role role, const char *text)
 {
     int w = width_of(s->d, text);
-    if (!*text || s->x + w > s->end)
+    if (!*text)
         return;
+    if (s->x + w > s->end) {
+        s->end = s->x;
+        return;
+    }
     draw_text(s->d, s->y, s->x, w, role, text);
     s->x += w + 2;
 }
@@ -102,14 +106,14 @@ static void counts(struct segments *s)
     else
         snprintf(text, sizeof text, "%s trials", format_count(a, (double)b->nr_ended));
     segment(s, ROLE_NORMAL, text);
+    int64_t failed = nr_failed(b);
+    snprintf(text, sizeof text, "%s failed", format_count(a, (double)failed));
+    segment(s, failed ? ROLE_BAD : ROLE_NORMAL, text);
     double rate = board_trials_per_s(b);
     if (isfinite(rate) && rate > 0) {
         snprintf(text, sizeof text, "%.*f/s", rate < 9.95 ? 1 : 0, rate);
         segment(s, ROLE_NORMAL, text);
     }
-    int64_t failed = nr_failed(b);
-    snprintf(text, sizeof text, "%s failed", format_count(a, (double)failed));
-    segment(s, failed ? ROLE_BAD : ROLE_NORMAL, text);
     if (b->has_session) {
         snprintf(text, sizeof text, "seed %llu", (unsigned long long)b->session.u.session.seed);
         segment(s, ROLE_DIM, text);

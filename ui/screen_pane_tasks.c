@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "ui/format.h"
-#include "ui/screen_text.h"
 #include "ui/screen_words.h"
 
 static double model_share(const struct board *b, const struct board_task *t)
@@ -125,21 +124,10 @@ static void row(const struct draw *d, const struct rect *r, const struct column_
         draw_cursor(d, r, PANE_TASKS, y);
 }
 
-static int longest_name(const struct draw *d)
-{
-    int n = 12;
-    for (int i = 0; i < d->v->nr_order; i++) {
-        int w = text_width(d->b->task[d->v->order[i]].name, d->t->set == GLYPHS_ASCII);
-        n = w > n ? w : n;
-    }
-    return n < 32 ? n : 32;
-}
-
 void draw_tasks(const struct draw *d, const struct rect *r)
 {
     const struct view *v = d->v;
-    struct column_place at[TC_NR];
-    columns_fit(task_columns, TC_NR, r->cols - 2, longest_name(d), at);
+    const struct column_place *at = v->task_at;
     heads(d, r, at);
     int top = v->top[PANE_TASKS];
     for (int i = 0; i + 1 < r->rows && top + i < v->nr_order; i++)

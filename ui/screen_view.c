@@ -9,6 +9,7 @@
 
 #include "engine/base/arena.h"
 #include "ui/screen_detail.h"
+#include "ui/screen_text.h"
 
 void view_init(struct view *v, enum glyph_set set)
 {
@@ -274,6 +275,17 @@ static int scroll_to(int top, int cursor, int nr, int rows)
     return top < 0 ? 0 : top;
 }
 
+/* The widest name shown, up to what a wide screen gives it. */
+static int name_width(const struct view *v, const struct board *b)
+{
+    int n = 12;
+    for (int i = 0; i < v->nr_order; i++) {
+        int w = text_width(b->task[v->order[i]].name, v->set == GLYPHS_ASCII);
+        n = w > n ? w : n;
+    }
+    return n < 32 ? n : 32;
+}
+
 void view_arrange(struct view *v, const struct board *b, int rows, int cols)
 {
     v->rows = rows;
@@ -299,6 +311,7 @@ void view_arrange(struct view *v, const struct board *b, int rows, int cols)
     for (int p = 0; p < PANE_NR; p++)
         v->top[p] = scroll_to(v->top[p], view_cursor(v, b, (enum pane)p),
                               view_nr_rows(v, b, (enum pane)p), v->layout.pane[p].rows - 1);
+    columns_fit(task_columns, TC_NR, cols - 2, name_width(v, b), v->task_at);
     if (v->overlay != OVERLAY_NONE) {
         detail_build(v, b, cols - 2);
         v->overlay_top = scroll_to(v->overlay_top, -1, v->page.nr, v->layout.overlay.rows - 1);

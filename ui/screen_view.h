@@ -79,6 +79,7 @@ struct view {
     int *order, nr_order, cap_order; /* tasks shown, in the order shown */
     enum task_column sort;
     bool reverse;
+    struct column_place task_at[TC_NR]; /* the columns that fit */
     int64_t sort_hold_ns;     /* no new order until then: rows do not move under the finger */
     char filter[VIEW_FILTER];
 
