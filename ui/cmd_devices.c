@@ -21,9 +21,10 @@ int cmd_devices(int argc, char **argv)
         }
         const struct device_info *info = b->target_info(t);
         printf("%-8s %s\n  target    %s\n  hardware  %s\n  compiler  %s\n"
-               "  vectors   %d float32 lanes, %d registers\n",
+               "  vectors   %d float32 lanes, %d registers\n"
+               "  peak      %.1f GFLOP/s with %d thread%s\n",
                b->name, b->summary, info->target, info->hardware, info->compiler, info->lanes,
-               info->registers);
+               info->registers, info->peak_gflops, info->threads, info->threads == 1 ? "" : "s");
         b->target_close(t);
     }
     return EXIT_DONE;

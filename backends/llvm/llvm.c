@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "backends/llvm/emit.h"
+#include "backends/llvm/peak.h"
 #include "engine/base/arena.h"
 #include "engine/tensor/sketch.h"
 
@@ -205,6 +206,14 @@ static int llvm_target_open(const char *spec, int threads, struct target **out, 
     info->lanes = t->sketch.lanes;
     info->registers = t->sketch.registers;
     info->threads = threads;
+    if (!cpu) {
+        LLVMTargetMachineRef machine = new_machine(t, NULL);
+        if (machine) {
+            info->peak_gflops = threads * measure_peak_gflops(machine, t->cpu, t->features,
+                                                              info->lanes, info->registers);
+            LLVMDisposeTargetMachine(machine);
+        }
+    }
     *out = t;
     return 0;
 }

@@ -24,7 +24,7 @@ struct device_info {
     int registers;      /* vector registers */
     int cores;
     int threads;        /* threads a kernel uses */
-    double peak_gflops; /* measured with all `threads`; 0 where unknown */
+    double peak_gflops; /* of one core as measured, times `threads`; 0 where unknown */
 };
 
 enum { DEVICE_MAX_KERNELS = 4, DEVICE_REASON = 256 };
