@@ -10,7 +10,7 @@ static const double min_guess_ns = 12e3;
 
 /* Below this a call is cheap enough to be tried again before it is cut: a single interruption makes
  * a kernel of microseconds look a hundred times slower than it is. */
-static const double cheap_call_ns = 1e6;
+static const double cheap_call_ns = 3e6;
 
 static const double slow_compare_ns = 50e6;
 
