@@ -154,6 +154,7 @@ static struct board_trial *trial_of(struct board *b, const struct event *ev)
             .reason = empty,
             .note = empty,
             .text = empty,
+            .strategy = empty,
         };
     return t->task == ev->task ? t : NULL;
 }
@@ -287,6 +288,7 @@ static void apply_proposed(struct board *b, const struct event *ev)
         k->knobs = copy(b, ev->u.proposed.knobs);
     k->sketch = word(b, ev->u.proposed.sketch);
     k->note = word(b, ev->u.proposed.note);
+    k->strategy = word(b, ev->u.proposed.strategy);
     k->phase = (uint8_t)ev->u.proposed.phase;
     k->origin = (uint8_t)ev->u.proposed.origin;
     k->parent = ev->u.proposed.parent;

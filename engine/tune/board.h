@@ -27,7 +27,8 @@ struct board_trial {
     int16_t knob, dir;
     double cost_ns, median_ns, p_value, gain; /* NAN where unknown */
     int64_t started_ns, ended_ns;
-    char *code, *knobs, *sketch, *reason, *note, *text; /* owned by the board; "" for none */
+    char *code, *knobs, *sketch, *reason, *note, *text, *strategy; /* owned by the board; "" for
+                                                                      none */
 };
 
 /* A cell of the ladder: a value beside the incumbent's. */
