@@ -10,9 +10,9 @@
 
 #define MAX_ELEMENTS (INT64_C(1) << 31)
 
-/* A constant up to this size is computed as soon as it can be: it may be a number that a later
- * operator needs to know (the bounds of a Clip). Larger ones wait until somebody asks. */
-enum { EAGER_ELEMENTS = 256, EAGER_BYTES = 1 << 20 };
+/* A constant of one element is computed as soon as it can be: it may be a number that a later
+ * operator needs to know (the bound of a Clip). All others wait until somebody asks. */
+enum { EAGER_INPUT = 4096, EAGER_BYTES = 1 << 20 };
 
 static const struct {
     const char *text;
@@ -215,14 +215,14 @@ int graph_const_view(struct graph *g, int value, const struct shape *shape)
 static void fold_node(struct graph *g, struct node *n)
 {
     struct value *out = g->value[n->out];
-    bool small = shape_size(&out->shape) <= EAGER_ELEMENTS;
+    bool small = shape_size(&out->shape) == 1;
     bool any = false;
     for (int i = 0; i < n->nr_in; i++) {
         const struct value *v = g->value[n->in[i]];
         if (!v->is_const)
             return;
         any |= v->is_any;
-        small &= shape_size(&v->shape) <= 16 * EAGER_ELEMENTS && (v->f32 || v->is_fill);
+        small &= shape_size(&v->shape) <= EAGER_INPUT && (v->f32 || v->is_fill);
     }
     n->constant = out->is_const = true;
     out->is_any = any;

@@ -57,6 +57,26 @@ int plan_root(const struct plan *p, int b, int64_t *offset);
 /* As far as `b` is all of another buffer, that buffer. */
 int plan_memory(const struct plan *p, int b);
 
+/* Floats behind the end of each buffer that kernels may read: a vector of the widest target. */
+enum { PLAN_SLACK = 64 };
+
+/*
+ * Runs the calls of a plan in order, each by runner->call() on the stored arrays of its tensors
+ * (NULL for temporaries; constants in their logical order). `inputs` and `outputs`: plain logical
+ * arrays, in the order of the graph's input and output values. All buffers live until the end.
+ */
+struct plan_runner {
+    int (*call)(void *ctx, const struct task *task, float *const *stored, struct err *e);
+    void *ctx;
+};
+
+int plan_run(const struct plan *p, const struct task_list *tasks, const float *const *inputs,
+             float *const *outputs, const struct plan_runner *runner, struct err *e);
+
+/* Calls by the definition of the workload, and by the reference of the task. */
+int plan_call_interpreter(void *ctx, const struct task *task, float *const *stored, struct err *e);
+int plan_call_reference(void *ctx, const struct task *task, float *const *stored, struct err *e);
+
 /* Tasks of a finished graph: plan_build() without keeping the plan. */
 int model_tasks_from_graph(struct graph *g, const struct model_options *o, struct task_list *out,
                            struct err *e);
