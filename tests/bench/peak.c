@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the core can do at most: independent fused multiply-adds on registers. An FMA takes 4 cycles
+ * and two start each cycle, so 8 sums must be on their way; 12 (of 16 registers) and 24 (of 32)
+ * leave room for a slower pipe. The sums tend to 1, so they neither overflow nor become denormal.
+ */
+#include "tests/bench/bench.h"
+
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+enum { STEPS = 1 << 14 };
+
+static volatile float a_source = 0.999F, b_source = 0.001F, sink;
+
+#define TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define TWENTY_FOUR(X)                                                                             \
+    TWELVE(X) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)
+
+__attribute__((target("avx512f"))) static void fma_512(void *ctx)
+{
+    (void)ctx;
+    __m512 a = _mm512_set1_ps(a_source), b = _mm512_set1_ps(b_source);
+#define SUM(i) __m512 s##i = _mm512_set1_ps((float)(i)*0.01F);
+#define STEP(i) s##i = _mm512_fmadd_ps(s##i, a, b);
+#define TOTAL(i) total = _mm512_add_ps(total, s##i);
+    TWENTY_FOUR(SUM)
+    for (int n = 0; n < STEPS; n++) {
+        TWENTY_FOUR(STEP)
+    }
+    __m512 total = _mm512_setzero_ps();
+    TWENTY_FOUR(TOTAL)
+    sink = _mm512_cvtss_f32(total);
+#undef SUM
+#undef STEP
+#undef TOTAL
+}
+
+__attribute__((target("avx2,fma"))) static void fma_256(void *ctx)
+{
+    (void)ctx;
+    __m256 a = _mm256_set1_ps(a_source), b = _mm256_set1_ps(b_source);
+#define SUM(i) __m256 s##i = _mm256_set1_ps((float)(i)*0.01F);
+#define STEP(i) s##i = _mm256_fmadd_ps(s##i, a, b);
+#define TOTAL(i) total = _mm256_add_ps(total, s##i);
+    TWELVE(SUM)
+    for (int n = 0; n < STEPS; n++) {
+        TWELVE(STEP)
+    }
+    __m256 total = _mm256_setzero_ps();
+    TWELVE(TOTAL)
+    sink = _mm256_cvtss_f32(total);
+#undef SUM
+#undef STEP
+#undef TOTAL
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void *ctx);
+    double flops; /* lanes x sums x 2 x steps */
+} loops[] = {
+    {"AVX-512 FMA", fma_512, 16.0 * 24 * 2 * STEPS},
+    {"AVX2 FMA", fma_256, 8.0 * 12 * 2 * STEPS},
+};
+
+static int chosen(void)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        return 0;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : -1;
+}
+
+void peak_enter(struct layer *l)
+{
+    int i = chosen();
+    if (i < 0)
+        return;
+    struct entrant *en = layer_entrant(l, "peak", ENTRANT_PEAK);
+    en->call = loops[i].call;
+    en->flops = loops[i].flops;
+}
+
+const char *peak_name(void)
+{
+    return chosen() < 0 ? NULL : loops[chosen()].name;
+}
+
+#else
+
+void peak_enter(struct layer *l)
+{
+    (void)l;
+}
+
+const char *peak_name(void)
+{
+    return NULL;
+}
+
+#endif
