@@ -123,6 +123,7 @@ struct loop {
     struct theme t;
     struct spool spool;
     bool more;             /* events are left that the eventfd will not tell of */
+    int fail_fd;           /* -1 for none, and once it was heard */
     bool c_ended;          /* the conductor's threads are done */
     bool leave;
     enum screen_end end;
@@ -317,12 +318,18 @@ static void read_log(struct loop *l)
     ask_frame(l, FRAME_MS);
 }
 
+/* A search runs, in this process or in the one whose session is watched. */
+static bool is_running(const struct loop *l)
+{
+    return !l->v.replay && !l->c_ended && !l->b->ended;
+}
+
 /* The active time of the session now: that of the last event, and the time since while it runs. */
 static int64_t elapsed(const struct loop *l, int64_t now)
 {
     const struct board *b = l->b;
-    bool runs = l->c && !l->c_ended && !b->ended && !b->paused && l->v.event_ns;
-    return b->t_ns + (runs && !l->v.frozen ? now - l->v.event_ns : 0);
+    bool ticks = is_running(l) && !b->paused && l->v.event_ns && !l->v.frozen;
+    return b->t_ns + (ticks ? now - l->v.event_ns : 0);
 }
 
 static void draw(struct loop *l, int64_t now)
@@ -338,12 +345,22 @@ static void draw(struct loop *l, int64_t now)
     l->drawn_ns = now;
     l->due_ns = INT64_MAX;
     /* The clock of a running session, and the end of a message. */
-    if (l->c && !l->c_ended && !l->b->ended)
+    if (is_running(l))
         ask_frame(l, 1000);
     if (l->v.message_until_ns > now && l->v.message_until_ns < l->due_ns)
         l->due_ns = l->v.message_until_ns;
     if (l->v.sort_hold_ns > now && l->v.sort_hold_ns < l->due_ns)
         l->due_ns = l->v.sort_hold_ns;
+}
+
+static void store_failed(struct loop *l)
+{
+    l->fail_fd = -1;
+    if (view_is_live(&l->v, l->b))
+        conductor_command(l->c, TUNE_STOP, -1);
+    l->v.stopping = l->v.leave_at_end = true;
+    view_say(&l->v, "the session cannot be stored: the search is stopping");
+    ask_frame(l, 0);
 }
 
 static void wait_and_read(struct loop *l)
@@ -353,13 +370,14 @@ static void wait_and_read(struct loop *l)
                       : l->due_ns == INT64_MAX ? -1
                       : l->due_ns > now        ? l->due_ns - now
                                                : 0;
-    struct pollfd fds[4] = {
+    struct pollfd fds[5] = {
         {.fd = STDIN_FILENO, .events = POLLIN},
         {.fd = queue_fd(l->events), .events = POLLIN},
         {.fd = term_log_fd(), .events = POLLIN},
         {.fd = l->c && !l->c_ended ? conductor_fd(l->c) : -1, .events = POLLIN},
+        {.fd = l->fail_fd, .events = POLLIN},
     };
-    unsigned got = term_wait(fds, 4, timeout);
+    unsigned got = term_wait(fds, 5, timeout);
     l->v.now_ns = clock_mono_ns();
     signals(l, got);
     if (l->end == SCREEN_HANGUP)
@@ -371,6 +389,8 @@ static void wait_and_read(struct loop *l)
         read_log(l);
     if (fds[3].revents)
         l->c_ended = true;
+    if (fds[4].revents)
+        store_failed(l);
 }
 
 /* After the conductor's end there is nothing to steer, with or without a last event. */
@@ -390,6 +410,7 @@ int screen_run(const struct screen_options *o, struct queue *events, struct cond
                struct board *b, struct err *e)
 {
     struct loop l = {.events = events, .c = c, .b = b, .end = SCREEN_LEFT};
+    l.fail_fd = o->fail_fd > 0 ? o->fail_fd : -1;
     int rc = term_open(o, &l.t, e);
     if (rc < 0)
         return rc;

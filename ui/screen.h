@@ -26,7 +26,9 @@ struct screen_options {
     enum glyph_set glyphs;   /* GLYPHS_BLOCK is the default; ASCII where the locale is not UTF-8 */
     enum colour_mode colour; /* COLOUR_AUTO heeds NO_COLOR */
     bool light;              /* colours for a light background */
-    bool replay;             /* the events come from a finished session */
+    bool replay;             /* the events come from a finished session, not from a running one */
+    int fail_fd;             /* > 0: readable when the session cannot be stored any more; the search
+                                is stopped then */
 };
 
 /* How the screen ended; the terminal is as it was before. */

@@ -253,6 +253,32 @@ static void activity(const struct draw *d, struct strbuf *out)
     }
 }
 
+/* All that is known of the cell under the ladder's cursor: a narrow cell shows only a part. */
+static bool chosen_cell(const struct draw *d, struct strbuf *out)
+{
+    const struct view *v = d->v;
+    const struct board_trial *t = board_trial(d->b, view_rung_trial(v));
+    char a[FORMAT_MAX];
+    if (v->active != PANE_LADDER || v->overlay || !t)
+        return false;
+    bool centre = t->id == v->ladder.centre;
+    struct word w = word_rung(v, rung_state(t));
+    double change = rung_change(&v->ladder, t);
+    strbuf_addf(out, "#%lld ", (long long)t->id);
+    strbuf_addf(out, "%s", centre ? "the incumbent" : w.text);
+    if (isfinite(t->median_ns))
+        strbuf_addf(out, "  %s", format_time(a, t->median_ns));
+    if (isfinite(change) && !centre)
+        strbuf_addf(out, "  %s", format_change(a, change));
+    if (isfinite(t->p_value) && !centre)
+        strbuf_addf(out, "  p %s", format_p(a, t->p_value));
+    if (t->reason && *t->reason)
+        strbuf_addf(out, ": %s", t->reason);
+    else if (t->note && *t->note)
+        strbuf_addf(out, "  %s", t->note);
+    return true;
+}
+
 void draw_status(const struct draw *d, const struct rect *r)
 {
     const struct view *v = d->v;
@@ -271,7 +297,7 @@ void draw_status(const struct draw *d, const struct rect *r)
     }
     struct strbuf text = {0};
     bool said = v->message[0] && v->now_ns < v->message_until_ns;
-    if (!said)
+    if (!said && !chosen_cell(d, &text))
         activity(d, &text);
     draw_text(d, s.y, s.x, s.end - s.x, said ? ROLE_STRONG : ROLE_NORMAL,
               said ? v->message : strbuf_text(&text));
