@@ -88,6 +88,8 @@ void graph_free(struct graph *g)
         }
     free(g->value);
     free(g->node);
+    free(g->input);
+    free(g->output);
     arena_release(&g->arena);
     free(g);
 }
@@ -132,6 +134,8 @@ int graph_input(struct graph *g, const char *name, int rank, const int64_t *dim,
         return rc;
     int v = graph_add_value(g, name, GRAPH_F32, &s);
     g->value[v]->is_input = true;
+    GROW(g->input, g->nr_inputs, g->cap_inputs);
+    g->input[g->nr_inputs++] = v;
     return v;
 }
 
@@ -271,6 +275,8 @@ int graph_output(struct graph *g, int value, struct err *e)
     if (v->type != GRAPH_F32 && !v->is_const)
         return err_set(e, ERR_UNSUPPORTED, "output \"%s\" is not float32", v->name);
     v->is_output = true;
+    GROW(g->output, g->nr_outputs, g->cap_outputs);
+    g->output[g->nr_outputs++] = value;
     return 0;
 }
 
@@ -313,10 +319,7 @@ void graph_mark_live(struct graph *g)
 
 int graph_finish(struct graph *g, struct err *e)
 {
-    bool any = false;
-    for (int i = 0; i < g->nr_values; i++)
-        any |= g->value[i]->is_output;
-    if (!any)
+    if (!g->nr_outputs)
         return err_set(e, ERR_INPUT, "graph \"%s\" has no outputs", g->name);
     graph_mark_live(g);
     graph_simplify(g);

@@ -71,6 +71,8 @@ struct graph {
     int nr_values, cap_values, nr_nodes, cap_nodes;
     struct value **value;
     struct node **node;
+    int nr_inputs, cap_inputs, *input; /* values, in the order of graph_input() */
+    int nr_outputs, cap_outputs, *output; /* in the order of graph_output() */
     struct arena arena;
 };
 

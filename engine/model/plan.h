@@ -63,7 +63,7 @@ enum { PLAN_SLACK = 64 };
 /*
  * Runs the calls of a plan in order, each by runner->call() on the stored arrays of its tensors
  * (NULL for temporaries; constants in their logical order). `inputs` and `outputs`: plain logical
- * arrays, in the order of the graph's input and output values. All buffers live until the end.
+ * arrays, in the order of the graph's lists input[] and output[]. All buffers live until the end.
  */
 struct plan_runner {
     int (*call)(void *ctx, const struct task *task, float *const *stored, struct err *e);

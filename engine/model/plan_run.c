@@ -71,35 +71,37 @@ static int run_call(struct run *r, const struct plan_call *c, const struct task 
     return rc;
 }
 
-/* Inputs in the order of the graph's values. */
+/* A buffer of a value; the last made is in the form that the model gives out. */
+static int find_buffer(const struct plan *p, int value)
+{
+    int b = p->nr_buffers;
+    while (b-- > 0 && p->buffer[b].value != value)
+        ;
+    return b;
+}
+
 static void fill_inputs(struct run *r, const float *const *inputs)
 {
     const struct plan *p = r->p;
     for (int i = 0; i < p->nr_buffers; i++)
-        if (p->buffer[i].is_outside)
-            layout_pack(&p->buffer[i].layout, *inputs++, r->memory[i]);
+        for (int k = 0; k < p->graph->nr_inputs; k++)
+            if (p->buffer[i].is_outside && p->buffer[i].value == p->graph->input[k])
+                layout_pack(&p->buffer[i].layout, inputs[k], r->memory[i]);
 }
 
 static int read_outputs(struct run *r, float *const *outputs)
 {
-    const struct plan *p = r->p;
-    const struct graph *g = p->graph;
-    for (int v = 0; v < g->nr_values; v++) {
-        if (!g->value[v]->is_output)
-            continue;
-        float *out = *outputs++;
-        if (g->value[v]->is_const) {
-            const float *data = graph_const_data(p->graph, v, SIZE_MAX / 2, r->e);
-            if (!data)
-                return ERR_NOMEM;
-            memcpy(out, data, (size_t)shape_size(&g->value[v]->shape) * sizeof *out);
+    struct graph *g = r->p->graph;
+    for (int i = 0; i < g->nr_outputs; i++) {
+        int v = g->output[i], b = find_buffer(r->p, v);
+        if (b >= 0) {
+            layout_unpack(&r->p->buffer[b].layout, buffer_memory(r, b), outputs[i]);
             continue;
         }
-        int b = p->nr_buffers;
-        while (b-- > 0)
-            if (p->buffer[b].value == v)
-                break;
-        layout_unpack(&p->buffer[b].layout, buffer_memory(r, b), out);
+        const float *data = graph_const_data(g, v, SIZE_MAX / 2, r->e);
+        if (!data)
+            return ERR_NOMEM;
+        memcpy(outputs[i], data, (size_t)shape_size(&g->value[v]->shape) * sizeof *data);
     }
     return 0;
 }
