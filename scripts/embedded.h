@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 struct embedded_script {
-    const char *name;    /* of the file, without folder and extension */
+    const char *name; /* of the file, without folder and extension */
     const char *summary;
-    const char *text;    /* terminated; size does not count the NUL */
+    const char *text; /* terminated; size does not count the NUL */
     size_t size;
 };
 

@@ -23,9 +23,19 @@
 
 enum { MAX_SCRIPT_BYTES = 1 << 20 };
 
-/* The networks here need 0.2 MiB and 0.1 million instructions. */
+/* The embedded networks need 30 kB and a thousand instructions. */
 static const struct sandbox_limits limits = {
     .mem_bytes = 16 << 20, .instructions = 100 * 1000 * 1000, .cpu_ns = INT64_C(3000000000)};
+
+/* "dir/net.lua" is "net". */
+static void stem(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    utf8_copy(out, size, slash ? slash + 1 : path);
+    char *dot = strrchr(out, '.');
+    if (dot && dot != out)
+        *dot = '\0';
+}
 
 struct job {
     const char *script, *text;
@@ -46,39 +56,26 @@ static void build(lua_State *L, void *ctx)
         luaL_error(L, "the network has no output, the script must end with: return net:output(x)");
 }
 
-/* "dir/net.lua" is "net". */
-static void stem(const char *path, char *out, size_t size)
+struct graph *lua_model_graph_from_text(const char *name, const char *text, size_t size,
+                                        struct err *e)
 {
-    const char *slash = strrchr(path, '/');
-    utf8_copy(out, size, slash ? slash + 1 : path);
-    char *dot = strrchr(out, '.');
-    if (dot && dot != out)
-        *dot = '\0';
-}
-
-int lua_model_tasks_from_text(const char *name, const char *text, size_t size,
-                              const struct model_options *o, struct task_list *out, struct err *e)
-{
-    struct job j = {.script = name, .text = text, .size = size};
+    char short_name[64];
+    stem(name, short_name, sizeof short_name);
+    struct job j = {.script = name, .text = text, .size = size, .net.name = short_name};
+    struct graph *g = NULL;
     struct sandbox *s = sandbox_new(&limits, e);
-    if (!s)
-        return ERR_NOMEM;
-    int rc = sandbox_run(s, name, build, &j, e);
-    if (rc)
+    if (!s || sandbox_run(s, name, build, &j, e) != 0)
         goto out;
-    rc = graph_finish(j.net.g, e);
-    if (!rc)
-        rc = model_tasks_from_graph(j.net.g, o, out, e);
-    if (rc)
+    if (graph_finish(j.net.g, e) != 0) {
         err_prefix(e, "network \"%s\"", name);
-    else if (!out->name[0] && *j.net.g->name)
-        utf8_copy(out->name, sizeof out->name, j.net.g->name);
-    else if (!out->name[0])
-        stem(name, out->name, sizeof out->name);
+        goto out;
+    }
+    g = j.net.g;
+    j.net.g = NULL;
 out:
     sandbox_free(s); /* first: its tensors are numbers of the graph */
     network_release(&j.net);
-    return rc;
+    return g;
 }
 
 /* The whole of a small regular file; opening anything else, as a pipe, could wait for ever. */
@@ -123,28 +120,52 @@ static int unknown_name(const char *name, struct err *e)
     struct strbuf names = {0};
     for (const struct embedded_script *s = embedded_models; s->name; s++)
         strbuf_addf(&names, "%s%s", names.len ? ", " : "", s->name);
-    int rc = err_set(e, ERR_INPUT, "\"%s\" is neither a file nor an embedded network; those are: %s",
-                     name, strbuf_text(&names));
+    int rc =
+        err_set(e, ERR_INPUT, "\"%s\" is neither a file nor an embedded network; those are: %s",
+                name, strbuf_text(&names));
     strbuf_release(&names);
     return rc;
+}
+
+/* The text of a file or of an embedded network; `script` gets its name for messages. */
+static int find_text(const char *path_or_name, struct strbuf *script, struct strbuf *text,
+                     struct err *e)
+{
+    const struct embedded_script *s = find_embedded(path_or_name);
+    if (s) {
+        strbuf_addf(script, "%s.lua", s->name);
+        strbuf_add(text, s->text, s->size);
+        return 0;
+    }
+    if (!strpbrk(path_or_name, "/.") && access(path_or_name, F_OK) != 0)
+        return unknown_name(path_or_name, e);
+    strbuf_adds(script, path_or_name);
+    return read_file(path_or_name, text, e);
+}
+
+struct graph *lua_model_graph(const char *path_or_name, struct err *e)
+{
+    struct strbuf script = {0}, text = {0};
+    struct graph *g = NULL;
+    if (find_text(path_or_name, &script, &text, e) == 0)
+        g = lua_model_graph_from_text(strbuf_text(&script), strbuf_text(&text), text.len, e);
+    strbuf_release(&text);
+    strbuf_release(&script);
+    return g;
 }
 
 int lua_model_tasks(const char *path_or_name, const struct model_options *o, struct task_list *out,
                     struct err *e)
 {
-    const struct embedded_script *s = find_embedded(path_or_name);
-    if (s) {
-        char script[72];
-        snprintf(script, sizeof script, "%s.lua", s->name);
-        return lua_model_tasks_from_text(script, s->text, s->size, o, out, e);
-    }
-    if (!strpbrk(path_or_name, "/.") && access(path_or_name, F_OK) != 0)
-        return unknown_name(path_or_name, e);
-    struct strbuf text = {0};
-    int rc = read_file(path_or_name, &text, e);
-    if (!rc)
-        rc = lua_model_tasks_from_text(path_or_name, strbuf_text(&text), text.len, o, out, e);
-    strbuf_release(&text);
+    struct graph *g = lua_model_graph(path_or_name, e);
+    if (!g)
+        return e && e->code ? e->code : ERR_SCRIPT;
+    int rc = model_tasks_from_graph(g, o, out, e);
+    if (rc)
+        err_prefix(e, "network \"%s\"", path_or_name);
+    else if (!out->name[0])
+        utf8_copy(out->name, sizeof out->name, g->name);
+    graph_free(g);
     return rc;
 }
 

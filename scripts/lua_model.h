@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "engine/base/err.h"
+#include "engine/model/graph.h"
 #include "engine/model/model.h"
 
 /* What `squall tune` tunes when it is not told. */
@@ -25,9 +26,14 @@
 int lua_model_tasks(const char *path_or_name, const struct model_options *o, struct task_list *out,
                     struct err *e);
 
-/* The same from text; `name` stands for the file in messages and, without extension, in `out`. */
-int lua_model_tasks_from_text(const char *name, const char *text, size_t size,
-                              const struct model_options *o, struct task_list *out, struct err *e);
+/*
+ * The network as a finished graph, for who runs it whole. NULL and a sentence on failure; the
+ * caller frees with graph_free(). `name` stands for the file in messages and, without folder and
+ * extension, for the name that the script does not give.
+ */
+struct graph *lua_model_graph(const char *path_or_name, struct err *e);
+struct graph *lua_model_graph_from_text(const char *name, const char *text, size_t size,
+                                        struct err *e);
 
 bool lua_model_is_embedded(const char *name);
 

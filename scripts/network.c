@@ -9,10 +9,10 @@
 #include "scripts/network_private.h"
 
 /*
- * The graph is outside of what the sandbox counts, so it has limits of its own. The largest networks
- * in use have some ten thousand nodes; each costs less than a kilobyte.
+ * The graph is outside of what the sandbox counts, so it has limits of its own. The largest
+ * networks in use have some ten thousand nodes; each costs less than a kilobyte.
  */
-enum { MAX_NODES = 20000, MAX_VALUES = 100000, MAX_INPUTS = 64 };
+enum { MAX_NODES = 10000, MAX_VALUES = 50000, MAX_INPUTS = 64 };
 
 /* Operator set of the attributes that net:op() takes. */
 enum { OPSET = 17 };
@@ -92,7 +92,8 @@ int net_value(lua_State *L, struct network *n, int idx)
 
 /* ---- network{...} ---- */
 
-/* The table on top is a shape; adds an input, and the tensor as number `i` of the list at `list`. */
+/* The table on top is a shape; adds an input, and the tensor as number `i` of the list at `list`.
+ */
 static void add_input(lua_State *L, struct network *n, int list, int i)
 {
     int64_t dim[LAYOUT_MAX_DIMS];
@@ -130,7 +131,7 @@ static int new_network(lua_State *L)
     if (lua_getfield(L, 1, "name") != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
         return luaL_error(L, "network: name must be a text");
     net_name(L, 2, name);
-    n->g = graph_new(name, OPSET);
+    n->g = graph_new(*name ? name : n->name, OPSET);
     lua_newtable(L); /* 3: the inputs */
     if (lua_getfield(L, 1, "input") != LUA_TNIL) {
         add_input(L, n, 3, 1);
@@ -245,8 +246,10 @@ static int net_index(lua_State *L)
         return 1;
     }
     if (lua_getfield(L, lua_upvalueindex(2), key) == LUA_TNIL)
-        return luaL_error(L, "a network has no operator \"%s\"; net:op(\"%s\", ...) reaches those of "
-                             "ONNX", key, key);
+        return luaL_error(L,
+                          "a network has no operator \"%s\"; net:op(\"%s\", ...) reaches those of "
+                          "ONNX",
+                          key, key);
     return 1;
 }
 

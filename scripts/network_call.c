@@ -87,7 +87,8 @@ static int take_tensors(struct net_call *c)
     for (int i = 1; is_list && i <= (int)room; i++) {
         lua_rawgeti(L, 1, i);
         if ((x[c->nr_x++] = net_value(L, c->net, -1)) < 0)
-            return call_raise(c, "item %d of the list is a %s, not a tensor", i, luaL_typename(L, -1));
+            return call_raise(c, "item %d of the list is a %s, not a tensor", i,
+                              luaL_typename(L, -1));
         lua_pop(L, 1);
     }
     if (is_list)
@@ -111,7 +112,8 @@ static void check_call(struct net_call *c, int rest, int top)
         call_raise(c, "takes at most %d tensor%s, got %d", op->max_x, op->max_x > 1 ? "s" : "",
                    c->nr_x);
     if (rest < top || (rest == top && !lua_istable(L, rest)))
-        call_raise(c, "after the tensors takes a table of options, got a %s", luaL_typename(L, rest));
+        call_raise(c, "after the tensors takes a table of options, got a %s",
+                   luaL_typename(L, rest));
     if (rest == top) {
         c->options = rest;
         luaL_checkstack(L, 8, NULL);
@@ -124,8 +126,7 @@ static void check_call(struct net_call *c, int rest, int top)
 /* Upvalues: network, operator. net:relu(x) and x:relu() arrive here alike. */
 int net_call_operator(lua_State *L)
 {
-    struct net_call c = {.L = L, .net = net_bound(L),
-                         .op = lua_touserdata(L, lua_upvalueindex(2))};
+    struct net_call c = {.L = L, .net = net_bound(L), .op = lua_touserdata(L, lua_upvalueindex(2))};
     char name[NET_NAME];
     if (network_is_net(L, 1))
         lua_remove(L, 1);
@@ -134,8 +135,7 @@ int net_call_operator(lua_State *L)
     net_check_room(L, c.net);
     int top = lua_gettop(L), rest = take_tensors(&c);
     check_call(&c, rest, top);
-    snprintf(name, sizeof name, "%s%d", c.op->name, 
-             ++c.net->nr_calls[1 + (c.op - net_ops)]);
+    snprintf(name, sizeof name, "%s%d", c.op->name, ++c.net->nr_calls[1 + (c.op - net_ops)]);
     if (c.options && lua_getfield(L, c.options, "name") != LUA_TNIL) {
         if (lua_type(L, -1) != LUA_TSTRING)
             return call_raise(&c, "name must be a text");
@@ -168,8 +168,14 @@ int new_node(struct net_call *c, const char *onnx, const int *in, int nr_in,
 {
     int out = -1;
     struct err e = ERR_INIT;
-    struct graph_call call = {.op = onnx, .name = c->name, .in = in, .nr_in = nr_in, .attr = attr,
-                              .nr_attr = nr_attr, .out = &out, .nr_out = 1};
+    struct graph_call call = {.op = onnx,
+                              .name = c->name,
+                              .in = in,
+                              .nr_in = nr_in,
+                              .attr = attr,
+                              .nr_attr = nr_attr,
+                              .out = &out,
+                              .nr_out = 1};
     if (graph_node(c->net->g, &call, &e) != 0 || out < 0)
         return call_raise(c, "%s", e.msg);
     return out;
@@ -247,7 +253,8 @@ bool opt_is_text(struct net_call *c, const char *key, const char *text)
 {
     bool is = push_option(c, key) == LUA_TSTRING;
     if (is && strcmp(lua_tostring(c->L, -1), text) != 0)
-        call_raise(c, "%s is \"%s\", it must be numbers or \"%s\"", key, lua_tostring(c->L, -1), text);
+        call_raise(c, "%s is \"%s\", it must be numbers or \"%s\"", key, lua_tostring(c->L, -1),
+                   text);
     lua_pop(c->L, 1);
     return is;
 }
@@ -287,4 +294,3 @@ int opt_axis(struct net_call *c, const char *key, int rank, int otherwise)
                           (LUAI_UACINT)v, rank, rank, rank);
     return (int)(v < 0 ? v + rank : v - 1);
 }
-

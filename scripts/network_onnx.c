@@ -28,8 +28,8 @@ static struct graph_attr to_attr(lua_State *L, struct request *r, const char *na
         return graph_int(name, lua_toboolean(L, -1));
     case LUA_TSTRING:
         len = strlen(lua_tostring(L, -1)); /* the table of attributes keeps it */
-        return (struct graph_attr){.name = name, .kind = ATTR_STRING, .s = lua_tostring(L, -1),
-                                   .nr = len};
+        return (struct graph_attr){
+            .name = name, .kind = ATTR_STRING, .s = lua_tostring(L, -1), .nr = len};
     case LUA_TTABLE:
         len = (size_t)net_table_ints(L, lua_gettop(L), name, MAX_INTS, r->ints[r->nr_attr]);
         return graph_ints(name, r->ints[r->nr_attr], len);
@@ -98,9 +98,14 @@ int net_onnx(lua_State *L)
     char name[NET_NAME];
     lua_pushfstring(L, "%s%d", lua_tostring(L, 2), ++n->nr_calls[0]);
     net_name(L, -1, name);
-    struct graph_call call = {.op = lua_tostring(L, 2), .name = name,
-                              .in = r->in, .nr_in = r->nr_in, .attr = r->attr,
-                              .nr_attr = r->nr_attr, .out = r->out, .nr_out = (int)nr_out};
+    struct graph_call call = {.op = lua_tostring(L, 2),
+                              .name = name,
+                              .in = r->in,
+                              .nr_in = r->nr_in,
+                              .attr = r->attr,
+                              .nr_attr = r->nr_attr,
+                              .out = r->out,
+                              .nr_out = (int)nr_out};
     struct err e = ERR_INIT;
     if (graph_node(n->g, &call, &e) != 0)
         return luaL_error(L, "%s", e.msg);

@@ -25,8 +25,8 @@ static int space_of(struct net_call *c)
 {
     int rank = call_shape(c, 0)->rank;
     if (rank < 3 || rank > 2 + OP_MAX_WINDOW)
-        return call_raise(c, "its input has %d dimensions, it must be {batch, channels, height, width}",
-                          rank);
+        return call_raise(
+            c, "its input has %d dimensions, it must be {batch, channels, height, width}", rank);
     return rank - 2;
 }
 
@@ -335,3 +335,5 @@ const struct net_op net_ops[] = {
     {"transpose", build_transpose, 1, 1, "...", NULL},
     {NULL, NULL, 0, 0, NULL, NULL},
 };
+
+_Static_assert(sizeof net_ops / sizeof *net_ops <= NETWORK_MAX_OPS, "one counter for each operator");

@@ -59,20 +59,20 @@ static struct sandbox *of_state(lua_State *L)
 
 /* ---- what a script sees ---- */
 
-static const char *const base_names[] = {"assert", "error",    "ipairs", "next", "pairs",
+static const char *const base_names[] = {"assert", "error",    "ipairs",   "next", "pairs",
                                          "select", "tonumber", "tostring", "type", NULL};
-static const char *const math_names[] = {"abs", "ceil", "exp",  "floor",     "fmod", "huge",
-                                         "log", "max",  "min",  "maxinteger", "mininteger",
-                                         "modf", "pi",  "sqrt", "tointeger", "type", "ult", NULL};
-static const char *const string_names[] = {"byte", "char", "format",  "len", "lower",
+static const char *const math_names[] = {
+    "abs",        "ceil",       "exp",  "floor", "fmod", "huge",      "log",  "max", "min",
+    "maxinteger", "mininteger", "modf", "pi",    "sqrt", "tointeger", "type", "ult", NULL};
+static const char *const string_names[] = {"byte", "char", "format",  "len",   "lower",
                                            "rep",  "sub",  "reverse", "upper", NULL};
 static const char *const table_names[] = {"concat", "insert", "pack", "remove",
                                           "sort",   "unpack", NULL};
 static const char *const absent_names[] = {
-    "collectgarbage", "coroutine", "debug",  "dofile", "getmetatable", "io",           "load",
-    "loadfile",       "os",        "package", "pcall", "print",        "rawequal",     "rawget",
-    "rawlen",         "rawset",    "require", "setmetatable", "utf8",  "warn",         "xpcall",
-    "_G",             "_VERSION",  NULL};
+    "collectgarbage", "coroutine", "debug",  "dofile",  "getmetatable", "io",
+    "load",           "loadfile",  "os",     "package", "pcall",        "print",
+    "rawequal",       "rawget",    "rawlen", "rawset",  "require",      "setmetatable",
+    "utf8",           "warn",      "xpcall", "_G",      "_VERSION",     NULL};
 
 static bool is_listed(const char *const *list, const char *name)
 {
@@ -133,7 +133,8 @@ static int give_up(lua_State *L, lua_Debug *ar, const char *what)
 {
     const struct sandbox *s = of_state(L);
     lua_getinfo(L, "l", ar);
-    lua_pushfstring(L, "%s:%d: %s", s->script, ar->currentline > 0 ? ar->currentline : s->line, what);
+    lua_pushfstring(L, "%s:%d: %s", s->script, ar->currentline > 0 ? ar->currentline : s->line,
+                    what);
     return lua_error(L);
 }
 
@@ -146,12 +147,15 @@ static void watch(lua_State *L, lua_Debug *ar)
     }
     s->instructions_left -= HOOK_PERIOD;
     if (s->instructions_left <= 0)
-        give_up(L, ar, lua_pushfstring(L, "gave up after %d million instructions, is this a loop "
-                                          "without end?",
-                                       (int)(s->limits.instructions / 1000000)));
+        give_up(L, ar,
+                lua_pushfstring(L,
+                                "gave up after %d million instructions, is this a loop "
+                                "without end?",
+                                (int)(s->limits.instructions / 1000000)));
     if (clock_thread_cpu_ns() > s->cpu_end_ns)
-        give_up(L, ar, lua_pushfstring(L, "gave up after %d seconds",
-                                       (int)(s->limits.cpu_ns / 1000000000)));
+        give_up(
+            L, ar,
+            lua_pushfstring(L, "gave up after %d seconds", (int)(s->limits.cpu_ns / 1000000000)));
 }
 
 /* ---- errors ---- */

@@ -2,19 +2,21 @@
 /*
  * Sandbox: a Lua state for text from anybody.
  *
- * A script sees math, string and table, without what reaches outside (io, os, package, debug, load),
- * what catches errors (pcall, coroutine: they could swallow the limits), what is not reproducible
- * (math.random), and the C functions whose time the instruction limit cannot see (patterns,
- * table.move). A name that is not defined is an error, not nil. Memory, instructions and, for what
- * a single instruction can still cost, CPU time are bounded: a script ends, well or with a sentence.
+ * A script sees math, string and table, without what reaches outside (io, os, package, debug,
+ * load), what catches errors (pcall, coroutine: they could swallow the limits), what is not
+ * reproducible (math.random), and the C functions whose time the instruction limit cannot see
+ * (patterns, table.move). A name that is not defined is an error, not nil. Memory, instructions
+ * and, for what a single instruction can still cost, CPU time are bounded: a script ends, well or
+ * with a sentence.
  *
  *     struct sandbox *s = sandbox_new(&limits, e);
  *     int rc = sandbox_run(s, "net.lua", body, ctx, e);
  *     sandbox_free(s);
  *
- * Everything that touches the state happens in `body`, which runs protected: any error in it, memory
- * included, becomes one sentence that begins with the script and its line. Such an error jumps out
- * of C functions, so they own nothing that a jump would lose; what they make belongs to ctx.
+ * Everything that touches the state happens in `body`, which runs protected: any error in it,
+ * memory included, becomes one sentence that begins with the script and its line. Such an error
+ * jumps out of C functions, so they own nothing that a jump would lose; what they make belongs to
+ * ctx.
  */
 #ifndef SCRIPTS_SANDBOX_H
 #define SCRIPTS_SANDBOX_H

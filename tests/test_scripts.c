@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/base/clock.h"
+#include "engine/model/plan.h"
 #include "scripts/sandbox.h"
 
 #define NET "local net = network { input = {1, 8, 16, 16} } local x = net.input\n"
@@ -20,9 +21,20 @@ static const struct model_options plain = {.block = 1}, blocked = {.block = 8};
 
 /* ---- networks ---- */
 
+static int tasks_from_text(const char *text, size_t size, struct task_list *l, struct err *e)
+{
+    struct graph *g = lua_model_graph_from_text("net.lua", text, size, e);
+    if (!g)
+        return e->code;
+    int rc = model_tasks_from_graph(g, &plain, l, e);
+    snprintf(l->name, sizeof l->name, "%s", g->name);
+    graph_free(g);
+    return rc;
+}
+
 static int run(const char *text, struct task_list *l, struct err *e)
 {
-    return lua_model_tasks_from_text("net.lua", text, strlen(text), &plain, l, e);
+    return tasks_from_text(text, strlen(text), l, e);
 }
 
 /* The tasks of a script that must succeed. */
@@ -144,18 +156,51 @@ static void shapes_are_visible_to_the_script(void **state)
 static void every_operator_makes_a_task(void **state)
 {
     (void)state;
-    static const char *const call[] = {
-        "x:conv{k = 4}", "x:depthwise{kernel = 3}", "x:maxpool{kernel = 2}",
-        "x:avgpool{kernel = 3, pad = 1, include_pad = true}", "x:global_avgpool()",
-        "x:global_maxpool()", "x:flatten():dense{n = 3}", "x:dense{n = 3, bias = true}",
-        "x:matmul(x)", "x:batchnorm{epsilon = 0.001}", "x:layernorm()", "x:lrn{size = 3, bias = 2}",
-        "x:softmax{axis = 2}", "x:relu()", "x:relu6()", "x:clip{min = -1}", "x:clip{max = 1.5}",
-        "x:leakyrelu{alpha = 0.2}", "x:elu()", "x:sigmoid()", "x:hardsigmoid{alpha = 0.2, beta = 0.5}",
-        "x:silu()", "x:hardswish()", "x:gelu()", "x:tanh()", "x:softplus()", "x:erf()", "x:exp()",
-        "x:log()", "x:sqrt()", "x:neg()", "x:abs()", "net:add(x, x)", "net:sub(x, 1)",
-        "net:mul(2, x)", "x:div(x)", "x:max(0)", "x:min(x)", "x:mean{axes = {2}}",
-        "x:max_over{axes = {-1}}", "x:concat(x)", "x:transpose{1, 4, 2, 3}",
-        "net:op('Selu', {x})", "net:op('Clip', {x, false, 6})", "x + net:weight{8, 1, 1, fill = 2}"};
+    static const char *const call[] = {"x:conv{k = 4}",
+                                       "x:depthwise{kernel = 3}",
+                                       "x:maxpool{kernel = 2}",
+                                       "x:avgpool{kernel = 3, pad = 1, include_pad = true}",
+                                       "x:global_avgpool()",
+                                       "x:global_maxpool()",
+                                       "x:flatten():dense{n = 3}",
+                                       "x:dense{n = 3, bias = true}",
+                                       "x:matmul(x)",
+                                       "x:batchnorm{epsilon = 0.001}",
+                                       "x:layernorm()",
+                                       "x:lrn{size = 3, bias = 2}",
+                                       "x:softmax{axis = 2}",
+                                       "x:relu()",
+                                       "x:relu6()",
+                                       "x:clip{min = -1}",
+                                       "x:clip{max = 1.5}",
+                                       "x:leakyrelu{alpha = 0.2}",
+                                       "x:elu()",
+                                       "x:sigmoid()",
+                                       "x:hardsigmoid{alpha = 0.2, beta = 0.5}",
+                                       "x:silu()",
+                                       "x:hardswish()",
+                                       "x:gelu()",
+                                       "x:tanh()",
+                                       "x:softplus()",
+                                       "x:erf()",
+                                       "x:exp()",
+                                       "x:log()",
+                                       "x:sqrt()",
+                                       "x:neg()",
+                                       "x:abs()",
+                                       "net:add(x, x)",
+                                       "net:sub(x, 1)",
+                                       "net:mul(2, x)",
+                                       "x:div(x)",
+                                       "x:max(0)",
+                                       "x:min(x)",
+                                       "x:mean{axes = {2}}",
+                                       "x:max_over{axes = {-1}}",
+                                       "x:concat(x)",
+                                       "x:transpose{1, 4, 2, 3}",
+                                       "net:op('Selu', {x})",
+                                       "net:op('Clip', {x, false, 6})",
+                                       "x + net:weight{8, 1, 1, fill = 2}"};
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
         char text[256];
         snprintf(text, sizeof text, NET "return net:output(%s)", call[i]);
@@ -202,7 +247,7 @@ static void refuse(const char *text, size_t size, const char *want)
     struct task_list l = {0};
     struct err e = ERR_INIT;
     int64_t start_ns = clock_mono_ns();
-    assert_true(lua_model_tasks_from_text("net.lua", text, size, &plain, &l, &e) < 0);
+    assert_true(tasks_from_text(text, size, &l, &e) < 0);
     check_sentence(&e, &l, text, want);
     assert_true(clock_mono_ns() - start_ns < INT64_C(60000000000));
     task_list_release(&l);
@@ -255,12 +300,13 @@ static void scripts_end(void **state)
         {"\nlocal function f() while true do end end\nf()", "(called from line 3)"},
         {"for i = 1, math.huge do local s = ('x'):rep(1000000) end", "net.lua:1: gave up after"},
         {"local s = 'x'\nwhile true do\n s = s .. s\nend", "net.lua:3: needs more than the 16 MiB"},
-        {"local t = {}\nfor i = 1, 1e9 do\n t[i] = {} end", "net.lua:3: needs more than the 16 MiB"},
+        {"local t = {}\nfor i = 1, 1e9 do\n t[i] = {} end",
+         "net.lua:3: needs more than the 16 MiB"},
         {"return ('x'):rep(1 << 30)", "net.lua:1: needs more than the 16 MiB"},
         {"return ('x'):rep(math.maxinteger)", "resulting string too large"},
         {"local function f() return 1 + f() end\nf()", "net.lua:1: needs more than the 16 MiB"},
-        {NET "while true do x = x:relu() end", "net.lua:2: the network has more than 20000"},
-        {NET "while true do net:weight{1} end", "net.lua:2: the network has more than 20000"},
+        {NET "while true do x = x:relu() end", "net.lua:2: the network has more than 10000"},
+        {NET "while true do net:weight{1} end", "net.lua:2: the network has more than 10000"},
         {"while true do network { input = {1} } end", "has made its network already"},
         {"return table.unpack({}, 1, 1e8)", "too many results to unpack"}};
     REFUSE_ALL(bad);
@@ -320,10 +366,12 @@ static void wrong_networks_are_explained(void **state)
         {"network { input = {1, -3, 224} }", "dimension 1 of input \"input1\" is -3"},
         {"network { input = {1 << 20, 1 << 20} }", "more than 2^31 elements"},
         {"network { input = {1,1,1,1,1,1,1,1,1} }", "has 9 numbers, at most 8"},
-        {"network { input = {1}, inptu = 2 }", "has no option \"inptu\"; there are: name input inputs"},
+        {"network { input = {1}, inptu = 2 }",
+         "has no option \"inptu\"; there are: name input inputs"},
         {"network { inputs = {1} }", "an input is a shape"},
         {"network { name = 3, input = {1} }", "name must be a text"},
-        {NET "x:conv{k = 4, strde = 2}", "net.lua:2: conv: has no option \"strde\"; there are: k kernel"},
+        {NET "x:conv{k = 4, strde = 2}",
+         "net.lua:2: conv: has no option \"strde\"; there are: k kernel"},
         {NET "x:conv{k = 4, 3}", "conv: has no option \"1\""},
         {NET "x:conv{k = 0}", "conv: k is 0, it must be at least 1"},
         {NET "x:conv{k = 2.5}", "conv: k is 2.5, it must be a whole number"},
@@ -418,7 +466,8 @@ static void files_that_are_none_are_refused(void **state)
 {
     (void)state;
     static const struct bad bad[] = {
-        {"resnet19", "is neither a file nor an embedded network; those are: resnet18, mobilenet_v2"},
+        {"resnet19",
+         "is neither a file nor an embedded network; those are: resnet18, mobilenet_v2"},
         {"/nowhere/x.lua", "cannot open script \"/nowhere/x.lua\": No such file"},
         {"/dev/zero", "not a regular file"},
         {"/tmp", "not a regular file"}};
