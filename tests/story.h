@@ -67,7 +67,7 @@ static inline void story_phase(struct story *s, int task, enum phase phase, cons
     struct event *ev = story_add(s, EV_PHASE, task, 0);
     ev->u.phase.phase = phase;
     STORY_TEXT(ev->u.phase.strategy, strategy);
-    ev->u.phase.budget = 8;
+    ev->u.phase.budget = phase == PHASE_EXPLORE || phase == PHASE_REFINE ? 8 : 0;
 }
 
 static inline void story_proposed(struct story *s, int task, int64_t trial, enum phase phase,
@@ -153,6 +153,7 @@ static inline void story_first_task(struct story *s)
     story_proposed(s, 0, 5, PHASE_REFINE, ORIGIN_NEIGHBOUR, 2);
     story_ended(s, 0, 5, TRIAL_OK, 1.5e6, "");
     story_decision(s, 0, 5, 2, VERDICT_MOVED, 0.004, 0.25);
+    story_incumbent(s, 0, 5, PHASE_REFINE, 1.5e6, false);
     story_incumbent(s, 0, 5, PHASE_REFINE, 1.5e6, true);
     story_proposed(s, 0, 6, PHASE_REFINE, ORIGIN_NEIGHBOUR, 5);
     story_ended(s, 0, 6, TRIAL_OK, 1.49e6, "");
