@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +48,17 @@ void cli_error(const struct err *e)
     fprintf(stderr, "squall: %s\n", e->msg[0] ? e->msg : err_text(e->code));
 }
 
-static int usage_error(const struct command *c, const char *fmt, const char *what,
-                       const char *value)
+static int usage_error(const struct command *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int usage_error(const struct command *c, const char *fmt, ...)
 {
+    va_list ap;
+    va_start(ap, fmt);
     fprintf(stderr, "squall %s: ", c->name);
-    fprintf(stderr, fmt, what, value);
+    vfprintf(stderr, fmt, ap);
     fprintf(stderr, "; see squall %s --help\n", c->name);
+    va_end(ap);
     return EXIT_USAGE;
 }
 
@@ -134,7 +140,7 @@ static int set_option(const struct command *c, int id, const char *name, const c
         break;
     case OPT_STRATEGY:
         if (set_strategy(&o->tune, arg))
-            return usage_error(c, "there is no %s \"%s\"", "strategy", arg);
+            return usage_error(c, "there is no strategy \"%s\"", arg);
         break;
     case OPT_SEED:
         ok = read_count(arg, INT64_MAX, &n);
@@ -180,7 +186,7 @@ static int set_option(const struct command *c, int id, const char *name, const c
 static int add_input(const struct command *c, const char *text, struct cli_options *o)
 {
     if (o->nr_inputs == CLI_MAX_INPUTS)
-        return usage_error(c, "too many arguments, from %s \"%s\" on", "the one", text);
+        return usage_error(c, "too many arguments, from \"%s\" on", text);
     o->input[o->nr_inputs++] = text;
     return -1;
 }
@@ -203,9 +209,9 @@ int cli_parse(const struct command *c, int argc, char **argv, struct cli_options
             return EXIT_DONE;
         }
         if (id == ':')
-            return usage_error(c, "option %s wants a value%s", argv[optind - 1], "");
+            return usage_error(c, "option %s wants a value", argv[optind - 1]);
         if (id == '?')
-            return usage_error(c, "unknown option %s%s", argv[optind - 1], "");
+            return usage_error(c, "unknown option %s", argv[optind - 1]);
         if (id == 1)
             rc = add_input(c, optarg, o);
         else

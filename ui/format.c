@@ -109,7 +109,7 @@ char *format_share(char buf[FORMAT_MAX], double fraction)
     if (!isfinite(fraction))
         return nothing(buf);
     double p = 100 * fraction;
-    snprintf(buf, FORMAT_MAX, "%.*f%%", p > 0 && p < 0.95 ? 1 : 0, p);
+    snprintf(buf, FORMAT_MAX, "%.*f%%", p >= 0.05 && p < 0.95 ? 1 : 0, p);
     return buf;
 }
 

@@ -20,7 +20,7 @@
 
 #include "ui/theme.h"
 
-enum { PLOT_LOG_FROM = 5 };
+enum { PLOT_LOG_FROM = 3 };
 
 struct plot_point {
     double x, y; /* y holds from x until the next point */

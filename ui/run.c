@@ -12,9 +12,11 @@
 #include "ui/screen.h"
 #include "ui/watch.h"
 
-static struct screen_options screen_options_of(const struct cli_options *o, bool replay)
+static struct screen_options screen_options_of(const struct cli_options *o, bool replay,
+                                               int fail_fd)
 {
-    struct screen_options s = {.glyphs = GLYPHS_BLOCK, .colour = COLOUR_AUTO, .replay = replay};
+    struct screen_options s = {.glyphs = GLYPHS_BLOCK, .colour = COLOUR_AUTO, .replay = replay,
+                               .fail_fd = fail_fd};
     if (o->ascii)
         s.glyphs = GLYPHS_ASCII;
     else if (o->braille)
@@ -38,7 +40,7 @@ int show_events(const struct cli_options *o, struct feed *f, struct conductor *c
     board_init(&b);
     int rc;
     if (screen) {
-        struct screen_options so = screen_options_of(o, replay);
+        struct screen_options so = screen_options_of(o, replay, fail_fd);
         rc = screen_run(&so, pump_queue(p), c, &b, e);
         rc = rc < 0 ? rc : 0;
     } else {

@@ -160,3 +160,11 @@ int queue_fd(struct queue *q)
 {
     return q->fd;
 }
+
+bool queue_finished(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool finished = q->closed && q->length == 0;
+    pthread_mutex_unlock(&q->lock);
+    return finished;
+}

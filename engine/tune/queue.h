@@ -27,6 +27,9 @@ bool queue_pop(struct queue *q, void *item, int64_t timeout_ns);
 bool queue_try_pop(struct queue *q, void *item);
 
 void queue_close(struct queue *q);
+
+/* Closed, and everything taken out: there will be no more. */
+bool queue_finished(struct queue *q);
 int queue_length(struct queue *q);
 
 /* An eventfd that becomes readable when something arrives; owned by the queue. */
