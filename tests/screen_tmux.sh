@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The screen on a real terminal: a private tmux server gives it a pseudo-terminal of a known size,
-# and what stands on it is read back. Usage: screen_tmux.sh DEMO_SCREEN. Exit 77 without tmux.
+# and what stands on it is read back. Usage: screen_tmux.sh DEMO_SCREEN DEMO_LIVE.
+# Exit 77 without tmux.
 set -u
 demo=$1
+live=$2
 command -v tmux > /dev/null || exit 77
 server=squall-test-$$
 dir=$(mktemp -d)
@@ -126,6 +128,39 @@ if tm capture-pane -p -e -t t | grep -q "$(printf '\033')\[[0-9;]*3[1-7]m"; then
 fi
 keys q
 wait_for 'ended with 0' 'left'
+
+# A search that is really running.
+open "$live 20000"
+wait_for 'exploring' 'a live session'
+keys p
+wait_for 'paused' 'p pauses'
+keys p
+wait_for 'running' 'p goes on'
+keys s
+wait_for 'with what it has so far?  y yes' 's asks'
+keys s
+wait_for 'is not skipped' 'a doubled key does not confirm'
+keys s y
+wait_for 'skipping task' 'y does'
+keys q
+wait_for 'y yes  n no' 'q asks while a search is running'
+keys y
+wait_for 'session interrupted' 'and stops it'
+wait_for 'ended with 0' 'stopped'
+restored 'q y'
+
+open "$live 3000000"
+wait_for 'measuring #1' 'a long measurement'
+keys C-c
+wait_for 'stopping' 'Ctrl-C stops after the measurement'
+keys C-c
+wait_for 'session interrupted' 'twice: without waiting'
+restored 'Ctrl-C twice'
+
+open "$live 100"
+wait_for 'finished' 'a session comes to its end'
+keys Tab Enter Escape q
+wait_for 'session finished' 'and is left at once'
 
 [ $failed -eq 0 ] && echo 'ok: all'
 exit $failed
