@@ -174,8 +174,8 @@ static void hostile_names_keep_the_columns(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "\xe5\x8d\xb7\xe7\xa9\x8d\xe5\xb1\xa4_\xe5\x8d\xb7\xe7\xa9\x8d\xe5\xb1\xa4_\xe5\x8d\xb7"
-        "\xe7\xa9\x8d\xe5\xb1\xa4_conv2d_64x56x56_3x3_64_relu_and_more",
+        /* Three Han characters of two columns each, again and again. */
+        "\xe5\x8d\xb7\xe7\xa9\x8d\xe5\xb1\xa4_\xe5\x8d\xb7\xe7\xa9\x8d_64x56x56_3x3_64_relu",
         "a\x1b[2Jb\rc\nd\te",
         "bad \xff\xfe bytes \xe5\x8d",
         "right-to-left \xe2\x80\xae txt",
