@@ -292,6 +292,10 @@ static bool check_canaries(const struct request *q, int i, struct wire_result *r
     return true;
 }
 
+/* A first call finds cold caches and pages that were never touched. From this time on that cannot
+ * double it, and a candidate that is over twice the limit is not called again to be cut. */
+static const double hopeless_ns = 5e6;
+
 /* The first call of a kernel: the one whose output is looked at. */
 static bool warm_up(struct runner_process *p, const struct request *q, int i,
                     struct wire_result *res)
@@ -301,11 +305,20 @@ static bool warm_up(struct runner_process *p, const struct request *q, int i,
     if (i == 0 && q->output)
         memset(q->output->data, 0xff, q->output->bytes);
     note(p, STEP_WARM_UP, i);
+    int64_t start_ns = clock_mono_ns();
     b->kernel->code.call(b->buf);
+    double warm_up_ns = (double)(clock_mono_ns() - start_ns);
     note(p, STEP_PREPARE, i);
-    if (!check_canaries(q, i, res))
+    if (!check_canaries(q, i, res) || (i == 0 && q->wire->check && !check_output(q, res)))
         return false;
-    return i > 0 || !q->wire->check || check_output(q, res);
+    if (i == 0 && q->wire->cut_ns > 0 && warm_up_ns > hopeless_ns &&
+        warm_up_ns > 2 * q->wire->cut_ns) {
+        res->nr_samples = 1;
+        res->sample_ns[0][0] = warm_up_ns;
+        return fail(res, TRIAL_CUT, "first call %.4g us, cut at %.4g us", warm_up_ns / 1e3,
+                    q->wire->cut_ns / 1e3);
+    }
+    return true;
 }
 
 static void time_kernels(struct runner_process *p, const struct request *q, int64_t since_ns,
