@@ -2,7 +2,7 @@
 /*
  * demo_screen: the workbench on a made-up session, for looking at it.
  *
- *     demo_screen [--speed X] [--tasks N] [--ascii|--braille] [--upto SHARE] [--text ROWSxCOLS]
+ *     demo_screen [--speed X] [--tasks N] [--explore N] [--ascii|--braille] [--upto SHARE] [--text ROWSxCOLS]
  *
  * Plays the session with the times of its events, X times as fast. --upto stops after a share of the
  * events; --text prints one frame and leaves.
@@ -101,6 +101,8 @@ int main(int argc, char **argv)
             p.speed = atof(value), i++;
         else if (!strcmp(argv[i], "--tasks"))
             o.nr_tasks = atoi(value), i++;
+        else if (!strcmp(argv[i], "--explore"))
+            o.explore = atoi(value), i++;
         else if (!strcmp(argv[i], "--upto"))
             upto = atof(value), i++;
         else if (!strcmp(argv[i], "--text") && sscanf(value, "%dx%d", &rows, &cols) == 2)

@@ -136,6 +136,11 @@ keys p
 wait_for 'paused' 'p pauses'
 keys p
 wait_for 'running' 'p goes on'
+keys Z
+wait_for 'view frozen' 'Z freezes the view'
+sleep 1
+keys Z
+wait_for 'measuring #' 'Z thaws it'
 keys s
 wait_for 'with what it has so far?  y yes' 's asks'
 keys s

@@ -69,6 +69,11 @@ static void build_help(struct view *v, int cols)
     page_add(l, ROLE_STRONG, "Words");
     page_wrap(l, ROLE_NORMAL, "speedup", 13, cols,
                "how many times faster than the untuned schedule, measured in this session");
+    char best[16];
+    snprintf(best, sizeof best, "%s", v->g->best);
+    page_wrap(l, ROLE_NORMAL, best, 13, cols,
+              "the incumbent: the best that comparison has confirmed; what stands above it in the "
+              "leaderboard was measured once and may be luck");
     page_wrap(l, ROLE_NORMAL, "ladder", 13, cols,
                "the incumbent's value of each knob, and what was measured one step below and above "
                "it; change of time in percent, negative is faster; p is the chance that a "

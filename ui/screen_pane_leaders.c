@@ -86,6 +86,8 @@ static void why_empty(const struct draw *d, const struct rect *r, const struct b
 {
     if (!t)
         draw_empty(d, r, "no task is selected");
+    else if (!d->b->nr_trials)
+        draw_empty(d, r, "no trial has been proposed yet");
     else if (t->phase == PHASE_WAITING)
         draw_empty(d, r, "%s has not been started: other tasks promise more", t->name);
     else if (t->nr_trials)
