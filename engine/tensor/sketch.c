@@ -485,7 +485,7 @@ static void add_constraints(struct nest_plan *n, struct space *sp, struct sketch
         sketch_constraint(sp, k, "copies fit the cache", spatial | reduce | copies, ok_scratch, n);
 }
 
-/* The untuned default: one register tile of up to eight sums, everything else in the outer loops,
+/* The untuned default: a register tile that takes up to half of the registers, everything else in the outer loops,
  * no reduction loop cut, producers computed beforehand. */
 static void set_split(const struct sketch *k, int knob, struct candidate *c, int64_t inner)
 {
@@ -501,14 +501,14 @@ static void set_split(const struct sketch *k, int knob, struct candidate *c, int
 static void set_default(const struct nest_plan *n, const struct sketch *k, struct candidate *c)
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
-    int64_t tile = 1;
+    int64_t tile = 1, sums = n->plan->target.registers / 2;
     for (int a = s->nr_spatial - 1; a >= 0; a--) {
         int64_t inner = 1;
         if (a == n->vec) {
             inner = best_lanes_tile(n->extent[a], &n->plan->target);
             tile = (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
-        } else if (a < n->vec && s->nr_reduce && tile < 8) {
-            inner = largest_divisor(s->extent[a], 8 / tile);
+        } else if (a < n->vec && s->nr_reduce && tile < sums) {
+            inner = largest_divisor(s->extent[a], sums / tile);
             tile *= inner;
         }
         set_split(k, n->tile_knob[a], c, inner);
