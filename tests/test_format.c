@@ -67,7 +67,7 @@ static void ratios(void **state)
     assert_string_equal(format_change(buf, -0.032), "-3.2%");
     assert_string_equal(format_change(buf, 0.18), "+18%");
     assert_string_equal(format_change(buf, 0.0001), "0.0%");
-    assert_string_equal(format_change(buf, 80), ">+999%");
+    assert_string_equal(format_change(buf, 80), ">999%");
     assert_string_equal(format_share(buf, 0.42), "42%");
     assert_string_equal(format_share(buf, 0.004), "0.4%");
     assert_string_equal(format_p(buf, 0.31), ".31");

@@ -97,7 +97,7 @@ char *format_change(char buf[FORMAT_MAX], double fraction)
         return nothing(buf);
     double p = 100 * fraction;
     if (p > 999.5)
-        return strcpy(buf, ">+999%");
+        return strcpy(buf, ">999%");
     if (fabs(p) < 0.05)
         return strcpy(buf, "0.0%");
     snprintf(buf, FORMAT_MAX, "%+.*f%%", fabs(p) < 9.95 ? 1 : 0, p);

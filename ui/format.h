@@ -38,7 +38,7 @@ char *format_count(char buf[FORMAT_MAX], double n);
 /* How many times faster `to` is than `from`: "3.09x", "12.4x", "104x". */
 char *format_speedup(char buf[FORMAT_MAX], double from_ns, double to_ns);
 
-/* Change of a time as a fraction, with its sign: "-3.2%", "+18%", "+999%" and more as ">+999%". */
+/* Change of a time as a fraction, with its sign: "-3.2%", "+18%", "+999%", more as ">999%". */
 char *format_change(char buf[FORMAT_MAX], double fraction);
 
 /* A share in 0..1 as "42%". */

@@ -15,7 +15,7 @@
 #include "ui/screen_text.h"
 #include "ui/screen_words.h"
 
-enum { CHANGE = 6, VALUE = 6, WORD = 6, P = 5, TIME = 7, COUNT = 3 };
+enum { CHANGE = 5, VALUE = 6, WORD = 6, P = 5, TIME = 7, COUNT = 3 };
 
 struct shape {
     int name, value, side; /* widths */
@@ -29,7 +29,7 @@ static int longest(const struct ladder *l, bool values)
     int n = 0;
     for (int i = 0; i < l->nr; i++) {
         const struct rung *r = &l->rung[i];
-        int w = text_width(values ? r->value : r->info ? r->info->name : "pairs", false);
+        int w = text_width(values ? r->value : r->info ? r->info->name : "others", false);
         n = w > n ? w : n;
     }
     return n;
@@ -44,9 +44,9 @@ static void shape_of(const struct draw *d, const struct rect *r, struct shape *s
 {
     const struct ladder *l = &d->v->ladder;
     int inner = r->cols - 2;
-    s->name = clamp(longest(l, false), 8, inner < 70 ? 10 : 16);
+    s->name = clamp(longest(l, false), 8, inner < 60 ? 10 : inner < 90 ? 12 : 16);
     s->value = clamp(longest(l, true), 8, inner < 70 ? 10 : 18);
-    s->side = (inner - s->name - s->value - 4) / 2;
+    s->side = (inner - s->name - s->value - 3) / 2;
     s->count = s->side >= 28;
     int room = s->side - (s->count ? COUNT + 1 : 0);
     s->nr_cells = clamp((room + 2) / 36, 1, LADDER_CELLS);
@@ -67,14 +67,18 @@ static void value_of(const struct rung *r, const struct board_trial *t, char *ou
 /* Which parts of a cell have room, and the width of the value. */
 struct parts {
     bool word, p, time;
-    int value;
+    int value, change;
 };
 
 static struct parts parts_of(int cols)
 {
-    struct parts s = {false, false, false, 0};
+    struct parts s = {false, false, false, 0, CHANGE};
     int left = cols - 2 - CHANGE; /* glyph and change are always there */
     s.word = left >= VALUE + WORD + 2;
+    if (!s.word) { /* then a word may have to stand in for the change */
+        left -= WORD - CHANGE;
+        s.change = WORD;
+    }
     left -= s.word ? WORD + 1 : 0;
     s.p = left >= VALUE + 2 + P + 2;
     left -= s.p ? P + 1 : 0;
@@ -112,10 +116,10 @@ static void cell(const struct draw *d, const struct shape *s, const struct rung 
     }
     double change = rung_change(&d->v->ladder, t);
     if (isfinite(change))
-        draw_right(d, y, x, CHANGE, w.role, format_change(text, change));
+        draw_right(d, y, x, parts.change, w.role, format_change(text, change));
     else if (!parts.word)
         draw_text(d, y, x, end - x, w.role, w.text);
-    x += CHANGE + 1;
+    x += parts.change + 1;
     if (!parts.word)
         return;
     if (!parts.p && p_decided(t))
@@ -164,7 +168,7 @@ static void heads(const struct draw *d, const struct rect *r, const struct shape
              l->nr_trials);
     if (s->side >= 40)
         draw_right(d, r->y, x + used + 1, s->side - used - 1, role, text);
-    else if (s->side >= 24) {
+    else if (s->side >= 22) {
         snprintf(text, sizeof text, "%d of %d tried", l->nr_ended, l->nr_trials);
         draw_right(d, r->y, x + used + 1, s->side - used - 1, role, text);
     }
