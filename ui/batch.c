@@ -168,9 +168,8 @@ static void line_of(const struct board *b, const struct event *ev, struct strbuf
             result_line(b, t, ev, out);
         break;
     case EV_NOTE:
-        text_line(ev, "note", levels[ev->u.note.level == 1 || ev->u.note.level == 2
-                                         ? ev->u.note.level
-                                         : 0],
+        text_line(ev, "note",
+                  levels[ev->u.note.level == 1 || ev->u.note.level == 2 ? ev->u.note.level : 0],
                   ev->u.note.text, out);
         break;
     case EV_COMMAND:
@@ -178,8 +177,8 @@ static void line_of(const struct board *b, const struct event *ev, struct strbuf
         print_text(out, ev->u.command.text);
         break;
     case EV_ENDED:
-        text_line(ev, "ended", ev->u.ended.finished ? "finished: " : "interrupted: ",
-                  ev->u.ended.why, out);
+        text_line(ev, "ended",
+                  ev->u.ended.finished ? "finished: " : "interrupted: ", ev->u.ended.why, out);
         break;
     default:
         break;

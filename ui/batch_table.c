@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session found: a table of its tasks, the model as a whole, failures, and where time went. */
+/* What a session found: a table of its tasks, the model as a whole, failures, and where time went.
+ */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
@@ -88,7 +89,8 @@ static void model_line(const struct board *b, struct strbuf *out)
                 format_speedup(d, m.default_ns, m.refined_ns));
 }
 
-/* Failed trials by status and reason; what is beyond the first REASONS kinds is counted together. */
+/* Failed trials by status and reason; what is beyond the first REASONS kinds is counted together.
+ */
 struct reason {
     uint8_t status;
     const char *text;

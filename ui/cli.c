@@ -174,6 +174,7 @@ static int set_option(const struct command *c, int id, const char *name, const c
         o->braille = true;
         break;
     case OPT_SPEED:
+        o->given_speed = true;
         ok = read_real(arg, &o->speed);
         break;
     case OPT_TAKE_OVER:

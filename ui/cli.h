@@ -26,7 +26,7 @@ struct cli_options {
     bool batch, json;        /* neither: the workbench on a terminal, else batch */
     const char *color;       /* "auto", "always", "never" */
     bool ascii, braille, take_over;
-    bool given_trials, given_explore, given_refine, given_time; /* on the command line */
+    bool given_trials, given_explore, given_refine, given_time, given_speed; /* on the command line */
     double speed;            /* of a replay: 1 as it was, 0 at once */
     int nr_inputs;
     const char *input[CLI_MAX_INPUTS];
@@ -61,6 +61,7 @@ bool input_is_file(const char *input);
 int cmd_tune(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 

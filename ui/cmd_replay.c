@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `replay`: a stored session's events, seen by the same screen and printers as live ones. */
+/* `replay` and `attach`: the events of a stored session, or of one that another squall is running,
+ * seen by the same screen and printers as live ones. */
 #include <stdio.h>
 
 #include "sessions/feed.h"
 #include "ui/cli.h"
 #include "ui/run.h"
 
-int cmd_replay(int argc, char **argv)
+static int show_session(const char *command, enum show_mode mode, int argc, char **argv)
 {
     struct cli_options o;
-    int code = cli_parse(command_find("replay"), argc, argv, &o);
+    int code = cli_parse(command_find(command), argc, argv, &o);
     if (code >= 0)
         return code;
     if (o.nr_inputs != 1) {
-        fprintf(stderr, "squall replay: wants one session; see squall replay --help\n");
+        fprintf(stderr, "squall %s: wants one session; see squall %s --help\n", command, command);
         return EXIT_USAGE;
     }
     struct err e = ERR_INIT;
     struct feed *f = NULL;
     int rc = feed_open(o.input[0], 0, &f, &e);
     if (!rc)
-        rc = show_events(&o, f, NULL, -1, false, &e);
+        rc = show_events(&o, mode, f, NULL, -1, &e);
+    if (rc == ERR_INTERRUPTED)
+        return EXIT_INTERRUPTED;
     if (rc)
         cli_error(&e);
-    return rc == ERR_INTERRUPTED ? EXIT_INTERRUPTED : rc ? EXIT_FAILED : EXIT_DONE;
+    return rc ? EXIT_FAILED : EXIT_DONE;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    return show_session("replay", SHOW_REPLAY, argc, argv);
+}
+
+int cmd_attach(int argc, char **argv)
+{
+    return show_session("attach", SHOW_ATTACHED, argc, argv);
 }

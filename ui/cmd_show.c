@@ -97,8 +97,10 @@ static int parse_words(int nr, char **word, struct show *a)
 static int parse(int argc, char **argv, struct show *a)
 {
     static const struct option options[] = {
-        {"task", required_argument, NULL, 't'}, {"limit", required_argument, NULL, 'n'},
-        {"json", no_argument, NULL, 'j'},       {"help", no_argument, NULL, 'h'},
+        {"task", required_argument, NULL, 't'},
+        {"limit", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int c;
@@ -321,20 +323,20 @@ static int show_rows(struct show *a, enum session_view view, int64_t ranks, int6
 static int show_leaderboard(struct show *a, struct err *e)
 {
     static const struct table_column columns[] = {
-        {"task", false, 18, 0}, {"rank", true, 0, 0},    {"trial", true, 0, 0},
-        {"time", true, 0, 0},   {"GFLOP/s", true, 0, 3}, {"speedup", true, 0, 0},
+        {"task", false, 18, 0},  {"rank", true, 0, 0},    {"trial", true, 0, 0},
+        {"time", true, 0, 0},    {"GFLOP/s", true, 0, 3}, {"speedup", true, 0, 0},
         {"sketch", false, 0, 2}, {"knobs", false, 16, 1},
     };
-    return show_rows(a, VIEW_LEADERBOARD, a->limit ? a->limit : DEFAULT_RANKS, INT64_MAX, columns,
-                     sizeof columns / sizeof *columns, leader_cells,
-                     a->task_glob ? "no trial of such a task has a time" : "no trial has a time yet",
-                     e);
+    return show_rows(
+        a, VIEW_LEADERBOARD, a->limit ? a->limit : DEFAULT_RANKS, INT64_MAX, columns,
+        sizeof columns / sizeof *columns, leader_cells,
+        a->task_glob ? "no trial of such a task has a time" : "no trial has a time yet", e);
 }
 
 static int show_failures(struct show *a, struct err *e)
 {
     static const struct table_column columns[] = {
-        {"task", false, 18, 0},   {"count", true, 0, 0},    {"status", false, 0, 0},
+        {"task", false, 18, 0},  {"count", true, 0, 0},    {"status", false, 0, 0},
         {"example", true, 0, 0}, {"reason", false, 20, 0},
     };
     return show_rows(a, VIEW_FAILURES, 0, a->limit ? a->limit : DEFAULT_ROWS, columns,

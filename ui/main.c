@@ -33,6 +33,8 @@ const struct command commands[] = {
     {"replay", "SESSION", "Plays a session again, in the workbench or as lines.", cmd_replay,
      "  --speed X        1 is as it was, 10 ten times faster, 0 at once (1)\n"
      "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
+    {"attach", "SESSION", "Watches a session that another squall is running; leaving does not stop it.",
+     cmd_attach, "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
     {"show", "SESSION [tasks|leaderboard|trial N|failures]", "Tells what a session found.", cmd_show,
      NULL},
     {"devices", "", "Lists the targets of this machine.", cmd_devices, NULL},

@@ -28,19 +28,20 @@ static struct screen_options screen_options_of(const struct cli_options *o, bool
     return s;
 }
 
-int show_events(const struct cli_options *o, struct feed *f, struct conductor *c, int fail_fd,
-                bool follow, struct err *e)
+int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f,
+                struct conductor *c, int fail_fd, struct err *e)
 {
-    bool screen = cli_wants_screen(o), replay = !c;
-    double speed = replay && (screen || o->speed != 1) ? o->speed : 0;
-    struct pump *p = pump_start(f, speed, follow, e);
+    bool screen = cli_wants_screen(o);
+    /* Lines of the past come at once, unless a speed was asked for. */
+    double speed = mode == SHOW_REPLAY && (screen || o->given_speed) ? o->speed : 0;
+    struct pump *p = pump_start(f, speed, mode != SHOW_REPLAY, e);
     if (!p)
         return e->code;
     struct board b;
     board_init(&b);
     int rc;
     if (screen) {
-        struct screen_options so = screen_options_of(o, replay, fail_fd);
+        struct screen_options so = screen_options_of(o, mode == SHOW_REPLAY, fail_fd);
         rc = screen_run(&so, pump_queue(p), c, &b, e);
         rc = rc < 0 ? rc : 0;
     } else {
@@ -81,20 +82,13 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
 {
     struct err e = ERR_INIT;
     struct history history;
-    struct session_info info;
-    int64_t seq = 0;
-    int rc = 0;
-    if (resuming) {
-        rc = session_history(s, &history, &e);
-        if (!rc)
-            rc = session_info(s, &info, &e);
-    }
+    int rc = resuming ? session_history(s, &history, &e) : 0;
     if (!rc)
         rc = session_start(s, &e);
     struct feed *f = NULL;
     /* A resumed session's board is computed from its first event on. */
     if (!rc)
-        rc = feed_live(s, seq, &f, &e);
+        rc = feed_live(s, 0, &f, &e);
     if (rc)
         return finish(o, s, rc, &e);
     struct event_sink sink = session_sink(s);
@@ -105,7 +99,7 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
         return finish(o, s, e.code, &e);
     }
     struct err shown = ERR_INIT;
-    int shown_rc = show_events(o, f, c, session_fd(s), true, &shown);
+    int shown_rc = show_events(o, SHOW_LIVE, f, c, session_fd(s), &shown);
     if (shown_rc)
         conductor_command(c, TUNE_STOP, -1);
     rc = conductor_join(c, &e);
