@@ -21,7 +21,7 @@ struct feed {
     int next, nr;
     struct session *live;
     struct queue *queue;
-    bool waiting;        /* `held` came off the queue and is not given out yet */
+    bool waiting; /* `held` came off the queue and is not given out yet */
     struct event held;
 };
 

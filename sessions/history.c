@@ -68,8 +68,7 @@ static bool command(void *ctx, int i, struct event *out)
 {
     struct session *s = ctx;
     sqlite3_bind_int(s->command, 1, i);
-    bool found =
-        sqlite3_step(s->command) == SQLITE_ROW && !column_event(s->command, 0, out);
+    bool found = sqlite3_step(s->command) == SQLITE_ROW && !column_event(s->command, 0, out);
     sqlite3_reset(s->command);
     return found;
 }
@@ -78,8 +77,8 @@ static int64_t resulted(void *ctx, int task)
 {
     struct session *s = ctx;
     sqlite3_bind_int(s->resulted, 1, task);
-    int64_t trial = sqlite3_step(s->resulted) == SQLITE_ROW ? sqlite3_column_int64(s->resulted, 0)
-                                                            : 0;
+    int64_t trial =
+        sqlite3_step(s->resulted) == SQLITE_ROW ? sqlite3_column_int64(s->resulted, 0) : 0;
     sqlite3_reset(s->resulted);
     return trial;
 }

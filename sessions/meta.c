@@ -108,16 +108,15 @@ int session_set_options(struct session *s, const struct tune_options *o, struct 
 {
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
-    return set_json(s, "options",
-                    json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:I, s:I, s:I}",
-                              "input", o->input, "explore_strategy", o->explore_strategy,
-                              "refine_strategy", o->refine_strategy, "trials",
-                              (json_int_t)o->trials, "explore", (json_int_t)o->explore, "refine",
-                              (json_int_t)o->refine, "seconds", o->seconds, "seed", seed, "jobs",
-                              o->jobs, "fill_ns", (json_int_t)o->fill_ns, "build_timeout_ns",
-                              (json_int_t)o->build_timeout_ns, "run_timeout_ns",
-                              (json_int_t)o->run_timeout_ns),
-                    e);
+    return set_json(
+        s, "options",
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:I, s:I, s:I}", "input", o->input,
+                  "explore_strategy", o->explore_strategy, "refine_strategy", o->refine_strategy,
+                  "trials", (json_int_t)o->trials, "explore", (json_int_t)o->explore, "refine",
+                  (json_int_t)o->refine, "seconds", o->seconds, "seed", seed, "jobs", o->jobs,
+                  "fill_ns", (json_int_t)o->fill_ns, "build_timeout_ns",
+                  (json_int_t)o->build_timeout_ns, "run_timeout_ns", (json_int_t)o->run_timeout_ns),
+        e);
 }
 
 int session_options(struct session *s, struct tune_options *out, struct err *e)
@@ -132,9 +131,9 @@ int session_options(struct session *s, struct tune_options *out, struct err *e)
     *out = (struct tune_options){0};
     if (json_unpack(j, "{s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:s, s:i, s:I, s:I, s:I}", "input",
                     &input, "explore_strategy", &explore, "refine_strategy", &refine, "trials",
-                    &trials, "explore", &nr_explore, "refine", &nr_refine, "seconds",
-                    &out->seconds, "seed", &seed, "jobs", &jobs, "fill_ns", &fill,
-                    "build_timeout_ns", &build, "run_timeout_ns", &run) != 0) {
+                    &trials, "explore", &nr_explore, "refine", &nr_refine, "seconds", &out->seconds,
+                    "seed", &seed, "jobs", &jobs, "fill_ns", &fill, "build_timeout_ns", &build,
+                    "run_timeout_ns", &run) != 0) {
         json_decref(j);
         return err_set(e, ERR_SESSION, "session '%s' is damaged: its options cannot be read",
                        s->path);
@@ -154,7 +153,8 @@ int session_options(struct session *s, struct tune_options *out, struct err *e)
     return 0;
 }
 
-/* Hash of a file's contents, 16 hexadecimal digits: to notice a change, not to withstand an attack. */
+/* Hash of a file's contents, 16 hexadecimal digits: to notice a change, not to withstand an attack.
+ */
 static int hash_file(const char *path, char hash[17], struct err *e)
 {
     FILE *f = fopen(path, "rbe");
@@ -167,9 +167,9 @@ static int hash_file(const char *path, char hash[17], struct err *e)
     while (buf && (n = fread(buf, 1, chunk, f)) > 0)
         h = hash64(h, buf, n);
     int rc = !buf ? err_set(e, ERR_NOMEM, "out of memory")
-             : ferror(f) ? err_set(e, ERR_INPUT, "cannot read input '%s': %s", path,
-                                   strerror(errno))
-                         : 0;
+             : ferror(f)
+                 ? err_set(e, ERR_INPUT, "cannot read input '%s': %s", path, strerror(errno))
+                 : 0;
     free(buf);
     fclose(f);
     snprintf(hash, 17, "%016" PRIx64, h);
@@ -224,10 +224,11 @@ int session_check_inputs(struct session *s, struct err *e)
             rc = err_set(e, ERR_SESSION, "session '%s' is damaged: its inputs cannot be read",
                          s->path);
         else if (!(rc = hash_file(path, now, e)) && strcmp(now, hash) != 0)
-            rc = err_set(e, ERR_INPUT,
-                         "input '%s' has changed since session '%s' began: bring the old file back, "
-                         "or tune the new one in a new session",
-                         path, s->path);
+            rc =
+                err_set(e, ERR_INPUT,
+                        "input '%s' has changed since session '%s' began: bring the old file back, "
+                        "or tune the new one in a new session",
+                        path, s->path);
     }
     json_decref(list);
     return rc;

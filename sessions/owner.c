@@ -38,7 +38,8 @@ static void boot_id(char *id, size_t size)
 }
 
 /* Start time of a process in ticks since boot, field 22 of its stat (proc(5)); 0 where it is not
- * known, -1 where the process is a zombie or gone. The name, field 2, may hold blanks and brackets. */
+ * known, -1 where the process is a zombie or gone. The name, field 2, may hold blanks and brackets.
+ */
 static int64_t start_time(int64_t pid)
 {
     char path[64], stat[1024], state;

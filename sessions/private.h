@@ -22,17 +22,17 @@ struct rows; /* prepared statements of the writer: rows.c */
 
 struct session {
     char *path;
-    sqlite3 *db;       /* the writer thread's, once that is running */
+    sqlite3 *db; /* the writer thread's, once that is running */
     bool writable;
     enum session_state before; /* state when it was claimed */
     struct rows *rows;
-    int64_t next_seq;  /* writer */
-    bool ended;        /* writer: an EV_ENDED was stored in this run */
+    int64_t next_seq; /* writer */
+    bool ended;       /* writer: an EV_ENDED was stored in this run */
 
     struct queue *queue;
     pthread_t thread;
     bool started;
-    int fd;            /* eventfd: a commit failed */
+    int fd; /* eventfd: a commit failed */
 
     pthread_mutex_t lock;
     pthread_cond_t handled_more;

@@ -8,8 +8,8 @@
 enum session_view {
     VIEW_LEADERBOARD, /* ranks up to `n` of each task */
     VIEW_FAILURES,
-    VIEW_TRIAL,       /* trial `n`, that ended */
-    VIEW_IN_FLIGHT,   /* trial `n`, that has not */
+    VIEW_TRIAL,     /* trial `n`, that ended */
+    VIEW_IN_FLIGHT, /* trial `n`, that has not */
 };
 
 struct session_cell {

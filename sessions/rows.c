@@ -27,20 +27,22 @@
                 " refined_trial = CASE WHEN phase = 'refine' AND ?2 IN ('final', 'done')"          \
                 "  THEN coalesce(refined_trial, best_trial) ELSE refined_trial END"                \
                 " WHERE id = ?1")                                                                  \
-    X(ST_PROPOSED, "INSERT INTO trial(id, task, strategy, phase, sketch, knobs, code, origin,"     \
-                   " parent, knob, dir, step) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"     \
-                   " ?11, ?12) ON CONFLICT(id) DO UPDATE SET task = ?2, strategy = ?3, phase = ?4," \
-                   " sketch = ?5, knobs = ?6, code = ?7, origin = ?8, parent = ?9, knob = ?10,"    \
-                   " dir = ?11, step = ?12, measuring = 0 WHERE ended_seq IS NULL")                \
+    X(ST_PROPOSED,                                                                                 \
+      "INSERT INTO trial(id, task, strategy, phase, sketch, knobs, code, origin,"                  \
+      " parent, knob, dir, step) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"                  \
+      " ?11, ?12) ON CONFLICT(id) DO UPDATE SET task = ?2, strategy = ?3, phase = ?4,"             \
+      " sketch = ?5, knobs = ?6, code = ?7, origin = ?8, parent = ?9, knob = ?10,"                 \
+      " dir = ?11, step = ?12, measuring = 0 WHERE ended_seq IS NULL")                             \
     X(ST_MEASURING, "INSERT INTO trial(id, task, measuring) VALUES(?1, ?2, 1)"                     \
                     " ON CONFLICT(id) DO UPDATE SET measuring = 1 WHERE ended_seq IS NULL")        \
-    X(ST_TRIAL, "INSERT INTO trial(id, task, status, reason, cost_ns, median_ns, samples, checked," \
-                " error, build_ns, measure_ns, code_bytes, started_ns, ended_ns, ended_wall_ns,"   \
-                " ended_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"  \
-                " ?15, ?16) ON CONFLICT(id) DO UPDATE SET status = ?3, reason = ?4, cost_ns = ?5," \
-                " median_ns = ?6, samples = ?7, checked = ?8, error = ?9, build_ns = ?10,"         \
-                " measure_ns = ?11, code_bytes = ?12, started_ns = ?13, ended_ns = ?14,"           \
-                " ended_wall_ns = ?15, ended_seq = ?16, measuring = 0 WHERE ended_seq IS NULL")    \
+    X(ST_TRIAL,                                                                                    \
+      "INSERT INTO trial(id, task, status, reason, cost_ns, median_ns, samples, checked,"          \
+      " error, build_ns, measure_ns, code_bytes, started_ns, ended_ns, ended_wall_ns,"             \
+      " ended_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"            \
+      " ?15, ?16) ON CONFLICT(id) DO UPDATE SET status = ?3, reason = ?4, cost_ns = ?5,"           \
+      " median_ns = ?6, samples = ?7, checked = ?8, error = ?9, build_ns = ?10,"                   \
+      " measure_ns = ?11, code_bytes = ?12, started_ns = ?13, ended_ns = ?14,"                     \
+      " ended_wall_ns = ?15, ended_seq = ?16, measuring = 0 WHERE ended_seq IS NULL")              \
     X(ST_DEFAULT, "UPDATE task SET default_trial = ?2, best_trial = coalesce(best_trial, ?2),"     \
                   " best_cost_ns = coalesce(best_cost_ns, ?3) WHERE id = ?1 AND"                   \
                   " (SELECT origin FROM trial WHERE id = ?2) = 'default'")                         \

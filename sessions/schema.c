@@ -7,16 +7,14 @@
  * then.
  *
  * Views use no function that SQLite holds for unsafe in a stranger's schema, json_extract() among
- * them: sessions are read with PRAGMA trusted_schema off. The list of samples is cut out of the body
- * instead; inside a JSON text a quote is escaped, so that its name is found nowhere else.
+ * them: sessions are read with PRAGMA trusted_schema off. The list of samples is cut out of the
+ * body instead; inside a JSON text a quote is escaped, so that its name is found nowhere else.
  */
 const char *const schema_sql[] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;",
 
     "CREATE TABLE events(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, wall_ns INTEGER NOT NULL,\n"
     "  t_ns INTEGER NOT NULL, task INTEGER NOT NULL, trial INTEGER NOT NULL, body TEXT NOT NULL);",
-    "CREATE INDEX events_rare ON events(seq) WHERE kind NOT IN\n"
-    "  ('proposed', 'measuring', 'trial', 'decision', 'usage');",
     "CREATE INDEX events_command ON events(seq) WHERE kind = 'command';",
 
     "CREATE TABLE task(id INTEGER PRIMARY KEY, name TEXT NOT NULL, workload TEXT, where_ TEXT,\n"
@@ -56,7 +54,8 @@ const char *const schema_sql[] = {
     "CREATE VIEW tasks AS\n"
     "  WITH stage AS (SELECT k.*,\n"
     "      coalesce(k.default_ns, (SELECT median_ns FROM trial WHERE id = k.default_trial)) AS d,\n"
-    "      coalesce(k.explored_ns, (SELECT median_ns FROM trial WHERE id = k.explored_trial)) AS x,\n"
+    "      coalesce(k.explored_ns, (SELECT median_ns FROM trial WHERE id = k.explored_trial)) AS "
+    "x,\n"
     "      coalesce(k.refined_ns, (SELECT median_ns FROM trial WHERE id = k.refined_trial)) AS r\n"
     "    FROM task k),\n"
     "  ended AS (SELECT task, count(*) AS n FROM trial WHERE ended_seq IS NOT NULL GROUP BY task)\n"

@@ -26,10 +26,11 @@ int sql_error(const char *path, sqlite3 *db, int rc, struct err *e)
                        "on with `squall resume`",
                        path);
     case SQLITE_IOERR:
-        return err_set(e, ERR_IO,
-                       "cannot write session '%s': %s; what was committed stays, go on with `squall "
-                       "resume` when the cause is mended",
-                       path, os ? strerror(os) : sqlite3_errmsg(db));
+        return err_set(
+            e, ERR_IO,
+            "cannot write session '%s': %s; what was committed stays, go on with `squall "
+            "resume` when the cause is mended",
+            path, os ? strerror(os) : sqlite3_errmsg(db));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_set(e, ERR_SESSION,
@@ -92,21 +93,23 @@ static int check_format(const char *path, sqlite3 *db, struct err *e)
     if (rc)
         return rc;
     if (!pages)
-        return err_set(e, ERR_SESSION,
-                       "'%s' is empty, not a squall session: delete it and start with `squall tune`",
-                       path);
+        return err_set(
+            e, ERR_SESSION,
+            "'%s' is empty, not a squall session: delete it and start with `squall tune`", path);
     if (id != APPLICATION_ID)
         return err_set(e, ERR_SESSION, "'%s' is an SQLite file but not a squall session", path);
     if (version > FORMAT_VERSION)
-        return err_set(e, ERR_SESSION,
-                       "session '%s' was written by a newer squall (format %lld, this one reads %d): "
-                       "use that squall",
-                       path, (long long)version, FORMAT_VERSION);
+        return err_set(
+            e, ERR_SESSION,
+            "session '%s' was written by a newer squall (format %lld, this one reads %d): "
+            "use that squall",
+            path, (long long)version, FORMAT_VERSION);
     if (version < FORMAT_VERSION)
-        return err_set(e, ERR_SESSION,
-                       "session '%s' has format %lld, this squall reads only %d: use the squall that "
-                       "wrote it",
-                       path, (long long)version, FORMAT_VERSION);
+        return err_set(
+            e, ERR_SESSION,
+            "session '%s' has format %lld, this squall reads only %d: use the squall that "
+            "wrote it",
+            path, (long long)version, FORMAT_VERSION);
     return 0;
 }
 
@@ -209,10 +212,11 @@ static void session_free(struct session *s)
 
 static int exists_error(const char *path, struct err *e)
 {
-    return err_set(e, ERR_SESSION,
-                   "session '%s' exists already: go on with `squall resume`, or choose another file "
-                   "with --session",
-                   path);
+    return err_set(
+        e, ERR_SESSION,
+        "session '%s' exists already: go on with `squall resume`, or choose another file "
+        "with --session",
+        path);
 }
 
 /*
@@ -289,9 +293,9 @@ static int check_place(const char *path, enum session_mode mode, struct err *e)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? err_set(e, ERR_SESSION, "no session '%s': no such file", path)
-                               : err_set(e, ERR_IO, "cannot open session '%s': %s", path,
-                                         strerror(errno));
+        return errno == ENOENT
+                   ? err_set(e, ERR_SESSION, "no session '%s': no such file", path)
+                   : err_set(e, ERR_IO, "cannot open session '%s': %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return err_set(e, ERR_SESSION, "'%s' is a folder, not a squall session", path);
     if (!S_ISREG(st.st_mode))
@@ -301,10 +305,11 @@ static int check_place(const char *path, enum session_mode mode, struct err *e)
     if (mode == SESSION_READ)
         return 0;
     if (access(path, W_OK) != 0)
-        return err_set(e, ERR_IO,
-                       "cannot resume session '%s': the file is read-only (%s); make it writable, or "
-                       "look at it with `squall show`",
-                       path, strerror(errno));
+        return err_set(
+            e, ERR_IO,
+            "cannot resume session '%s': the file is read-only (%s); make it writable, or "
+            "look at it with `squall show`",
+            path, strerror(errno));
     char *folder = xstrdup(path);
     char *slash = strrchr(folder, '/');
     if (slash)
@@ -337,10 +342,11 @@ static int claim(struct session *s, enum session_mode mode, struct err *e)
                        "watches it",
                        s->path, (long long)info.pid);
     if (owner == OWNER_UNKNOWN && mode != SESSION_TAKE_OVER)
-        return err_set(e, ERR_SESSION,
-                       "session '%s' is in use by process %lld on host '%s': stop it there; if it is "
-                       "gone, take the session over with --take-over",
-                       s->path, (long long)info.pid, info.host);
+        return err_set(
+            e, ERR_SESSION,
+            "session '%s' is in use by process %lld on host '%s': stop it there; if it is "
+            "gone, take the session over with --take-over",
+            s->path, (long long)info.pid, info.host);
     s->before = info.state;
     s->next_seq = info.last_seq + 1;
     s->committed = info.last_seq;
@@ -382,9 +388,10 @@ int session_close(struct session *s, struct err *e)
     int rc = session_failed(s, e);
     if (s->writable && !s->ended) {
         /* Best effort: with a full disk the dead process tells the same. */
-        meta_set(s, "state", session_state_name(s->before == SESSION_FINISHED && !rc
-                                                    ? SESSION_FINISHED
-                                                    : SESSION_INTERRUPTED), NULL);
+        meta_set(s, "state",
+                 session_state_name(s->before == SESSION_FINISHED && !rc ? SESSION_FINISHED
+                                                                         : SESSION_INTERRUPTED),
+                 NULL);
         if (rc)
             meta_set(s, "why", s->failure.msg, NULL);
         else if (s->before != SESSION_FINISHED)

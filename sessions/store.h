@@ -5,21 +5,22 @@
  * The log `events` is what everything is derived from; `task` and `trial` are brought up to date in
  * the transaction that stores an event, for views and lookups. For people with the sqlite3 shell:
  *
- *   trials       one row a trial that ended: id, task, strategy, phase, sketch, knobs (JSON), status,
- *                reason, median_ns, samples (their number), parent, started, ended, then cost_ns,
- *                code, origin, p_value, gain, verdict, decision, error, build_ns, measure_ns,
- *                code_bytes, step, ended_at, sample_ns
- *   in_flight    trials proposed that have not ended: id, task, strategy, phase, sketch, knobs, state
+ *   trials       one row a trial that ended: id, task, strategy, phase, sketch, knobs (JSON),
+ *                status, reason, median_ns, samples (their number), parent, started, ended, then
+ *                cost_ns, code, origin, p_value, gain, verdict, decision, error, build_ns,
+ *                measure_ns, code_bytes, step, ended_at, sample_ns
+ *   in_flight    trials proposed that have not ended: id, task, strategy, phase, sketch, knobs,
+ *                state
  *   leaderboard  task, rank, trial, median_ns, gflops, speedup (over the untuned default), sketch,
  *                knobs
  *   progress     task, trial, trials (of the task so far), time, median_ns, best_ns
- *   failures     task, status, reason, count, example (a trial); a trial that was cut is no failure
- *   tasks        name, workload, weight, phase, default_ns, explored_ns, refined_ns, gflops, trials,
- *                speedup, where_, kind
+ *   failures     task, status, reason, count, example (a trial); a cut trial is no failure
+ *   tasks        name, workload, weight, phase, default_ns, explored_ns, refined_ns, gflops,
+ *                trials, speedup, where_, kind
  *
- * `task` is the task's name. `started`, `ended` and `time` are seconds of the session's active time,
- * which stands still between the runs of a resumed session; `ended_at` is UTC, ISO 8601. What is
- * not known is NULL.
+ * `task` is the task's name. `started`, `ended` and `time` are seconds of the session's active
+ * time, which stands still between the runs of a resumed session; `ended_at` is UTC, ISO 8601.
+ * What is not known is NULL.
  *
  * DURABILITY. WAL with synchronous=NORMAL: a committed transaction is with the operating system, so
  * kill -9 loses only what the writer's queue held, milliseconds of it. A loss of power can take the
@@ -61,8 +62,8 @@ int session_create(const char *path, const struct tune_options *o, struct sessio
 int session_open(const char *path, enum session_mode mode, struct session **out, struct err *e);
 
 /*
- * Commits what is queued, stops the writer, and closes; a session without an EV_ENDED of this run is
- * marked interrupted. Returns the writer's failure where there was one. `s` may be NULL.
+ * Commits what is queued, stops the writer, and closes; a session without an EV_ENDED of this run
+ * is marked interrupted. Returns the writer's failure where there was one. `s` may be NULL.
  */
 int session_close(struct session *s, struct err *e);
 
@@ -108,7 +109,7 @@ int session_get(struct session *s, const char *key, struct strbuf *value, struct
 /* Starts its thread. */
 int session_start(struct session *s, struct err *e);
 
-/* Blocks only while thousands of events wait to be committed; after a failure events are dropped. */
+/* Blocks only while a thousand events wait to be committed; after a failure they are dropped. */
 struct event_sink session_sink(struct session *s);
 
 /*
@@ -130,7 +131,8 @@ int session_failed(struct session *s, struct err *e);
 int session_fd(struct session *s);
 
 /* The trials and commands stored before this run; lives as long as the session. Used by one thread,
- * which need not be the writer. `candidate` of an observation is left to the caller: the code says it. */
+ * which need not be the writer. The candidate of an observation is left to the caller: the code
+ * says it. */
 int session_history(struct session *s, struct history *out, struct err *e);
 
 #endif

@@ -78,8 +78,8 @@ static inline void story_proposed(struct story *s, int task, int64_t trial, enum
     snprintf(ev->u.proposed.code, sizeof ev->u.proposed.code, "0:%d.%d/1", (int)trial,
              64 - (int)trial);
     STORY_TEXT(ev->u.proposed.sketch, "tiled");
-    snprintf(ev->u.proposed.knobs, sizeof ev->u.proposed.knobs,
-             "{\"tile\":[%d,%d],\"unroll\":1}", (int)trial, 64 - (int)trial);
+    snprintf(ev->u.proposed.knobs, sizeof ev->u.proposed.knobs, "{\"tile\":[%d,%d],\"unroll\":1}",
+             (int)trial, 64 - (int)trial);
     STORY_TEXT(ev->u.proposed.strategy, strategies[phase]);
     ev->u.proposed.phase = phase;
     ev->u.proposed.origin = origin;

@@ -169,7 +169,8 @@ static void the_table_fits_the_terminal(void **state)
     board_release(&b);
 }
 
-/* A name of wide characters, escapes and bytes that are no text keeps the columns and the terminal. */
+/* A name of wide characters, escapes and bytes that are no text keeps the columns and the terminal.
+ */
 static void hostile_names_keep_the_columns(void **state)
 {
     (void)state;
@@ -235,10 +236,9 @@ static void json_lines_are_events(void **state)
     }
     strbuf_reset(&out);
     json_line(&story->ev[story->nr - 1], &out);
-    assert_string_equal(
-        out.buf, "{\"event\":\"ended\",\"seq\":53,\"wall_ns\":1750000005300000000,"
-                 "\"t_ns\":5300000000,\"task\":-1,\"trial\":0,\"finished\":false,"
-                 "\"why\":\"stopped by a person\"}\n");
+    assert_string_equal(out.buf, "{\"event\":\"ended\",\"seq\":53,\"wall_ns\":1750000005300000000,"
+                                 "\"t_ns\":5300000000,\"task\":-1,\"trial\":0,\"finished\":false,"
+                                 "\"why\":\"stopped by a person\"}\n");
     strbuf_release(&out);
 }
 

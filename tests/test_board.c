@@ -255,30 +255,30 @@ static void json_has_the_promised_shape(void **state)
     double weight, default_ns, explored_ns, gflops, model, rate;
     json_t *refined;
     int ok, cut, build_error, trials;
-    assert_int_equal(
-        json_unpack(json_array_get(json_object_get(j, "tasks"), 1),
-                    "{s:s, s:s, s:F, s:F, s:F, s:o, s:F, s:{s:i, s:i, s:i}}", "name", &name,
-                    "workload", &workload, "weight", &weight, "default_ns", &default_ns,
-                    "explored_ns", &explored_ns, "refined_ns", &refined, "gflops", &gflops,
-                    "trials", "ok", &ok, "cut", &cut, "build_error", &build_error),
-        0);
+    assert_int_equal(json_unpack(json_array_get(json_object_get(j, "tasks"), 1),
+                                 "{s:s, s:s, s:F, s:F, s:F, s:o, s:F, s:{s:i, s:i, s:i}}", "name",
+                                 &name, "workload", &workload, "weight", &weight, "default_ns",
+                                 &default_ns, "explored_ns", &explored_ns, "refined_ns", &refined,
+                                 "gflops", &gflops, "trials", "ok", &ok, "cut", &cut, "build_error",
+                                 &build_error),
+                     0);
     assert_string_equal(name, "matmul_512x512x512");
     assert_string_equal(workload, "000000000000abc1");
     assert_true(weight == 1 && default_ns == 800e3 && explored_ns == 400e3);
     assert_true(json_is_null(refined));
     assert_float_equal(gflops, 671.08864, 1e-6);
     assert_int_equal(ok, 2);
-    assert_int_equal(json_unpack(j, "{s:{s:s}, s:{s:F}, s:i, s:F}", "session", "state",
-                                 &state_text, "model", "refined_ns", &model, "trials", &trials,
-                                 "trials_per_s", &rate),
+    assert_int_equal(json_unpack(j, "{s:{s:s}, s:{s:F}, s:i, s:F}", "session", "state", &state_text,
+                                 "model", "refined_ns", &model, "trials", &trials, "trials_per_s",
+                                 &rate),
                      0);
     assert_string_equal(state_text, "interrupted");
     assert_true(model == 3 * 1.52e6 + 400e3);
     assert_int_equal(trials, 9);
     json_t *statuses = json_object_get(json_array_get(json_object_get(j, "tasks"), 0), "trials");
     for (int i = TRIAL_PENDING + 1; i < TRIAL_NR_STATUS; i++)
-        assert_true(json_is_integer(
-            json_object_get(statuses, trial_status_name((enum trial_status)i))));
+        assert_true(
+            json_is_integer(json_object_get(statuses, trial_status_name((enum trial_status)i))));
     json_decref(j);
     free(text);
     board_release(&b);

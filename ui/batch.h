@@ -10,7 +10,7 @@
  *   [   12.3s] phase    NAME  PHASE  STRATEGY  budget N
  *   [   12.3s] trial      57  NAME  explore  evolutionary  ok  1.234 ms (187.6 GFLOP/s)  best 1.100
  * ms [   12.3s] trial      58  NAME  explore  evolutionary  crashed  signal 11 [   12.3s] best 57
- * NAME  explore  1.100 ms (210.4 GFLOP/s)  2.13x [   12.3s] result   NAME  default 2.345 ms
+ * NAME  explore  1.100 ms (210 GFLOP/s)  2.13x [   12.3s] result   NAME  default 2.345 ms
  * explored 1.100 ms  refined 0.998 ms  2.35x [   12.3s] note     TEXT            (warning and error
  * stand in front of it) [   12.3s] command  VERB  TEXT [   12.3s] ended    finished: WHY
  *

@@ -7,9 +7,9 @@
  * - Events may come from a file of a stranger: numbers outside what was announced are ignored, and
  *   no number makes the board allocate more than a bounded amount.
  *
- * Stages of a task: the incumbent of its explore phase is the best explored, of its refine phase the
- * best refined; a phase that found nothing better ends with the incumbent it began with. The final
- * measurement says the last word. sessions/schema.c and rows.c follow the same rules in SQL.
+ * Stages of a task: the incumbent of its explore phase is the best explored, of its refine phase
+ * the best refined; a phase that found nothing better ends with the incumbent it began with. The
+ * final measurement says the last word. sessions/schema.c and rows.c follow the same rules in SQL.
  */
 #include "engine/tune/board.h"
 
@@ -24,7 +24,7 @@
 enum {
     MAX_TASKS = 1 << 16,
     MAX_KNOBS = 16 * SKETCH_MAX_KNOBS, /* of a task: all sketches */
-    MAX_GAP = 1 << 13,                 /* between the numbers of trials: far above what is in flight */
+    MAX_GAP = 1 << 13, /* between the numbers of trials: far above what is in flight */
     NO_VERDICT = 255,
     WORDS_START = 256,
 };
@@ -464,13 +464,13 @@ static void apply_ended(struct board *b, const struct event *ev)
 void board_apply(struct board *b, const struct event *ev)
 {
     static void (*const apply[EV_NR_KINDS])(struct board *, const struct event *) = {
-        [EV_SESSION] = apply_session,     [EV_TASK] = apply_task,
-        [EV_KNOB] = apply_knob,           [EV_PHASE] = apply_phase,
-        [EV_PROPOSED] = apply_proposed,   [EV_MEASURING] = apply_measuring,
-        [EV_TRIAL] = apply_trial,         [EV_INCUMBENT] = apply_incumbent,
-        [EV_DECISION] = apply_decision,   [EV_RESULT] = apply_result,
-        [EV_COMMAND] = apply_command,     [EV_NOTE] = apply_note,
-        [EV_USAGE] = apply_usage,         [EV_ENDED] = apply_ended,
+        [EV_SESSION] = apply_session,   [EV_TASK] = apply_task,
+        [EV_KNOB] = apply_knob,         [EV_PHASE] = apply_phase,
+        [EV_PROPOSED] = apply_proposed, [EV_MEASURING] = apply_measuring,
+        [EV_TRIAL] = apply_trial,       [EV_INCUMBENT] = apply_incumbent,
+        [EV_DECISION] = apply_decision, [EV_RESULT] = apply_result,
+        [EV_COMMAND] = apply_command,   [EV_NOTE] = apply_note,
+        [EV_USAGE] = apply_usage,       [EV_ENDED] = apply_ended,
     };
     if ((unsigned)ev->kind < EV_NR_KINDS)
         apply[ev->kind](b, ev);

@@ -40,8 +40,9 @@ static json_t *by_status(const int64_t *count)
 
 static double best_of_stages(const struct board_task *t)
 {
-    return !isnan(t->refined_ns) ? t->refined_ns : !isnan(t->explored_ns) ? t->explored_ns
-                                                                          : t->default_ns;
+    return !isnan(t->refined_ns)    ? t->refined_ns
+           : !isnan(t->explored_ns) ? t->explored_ns
+                                    : t->default_ns;
 }
 
 static json_t *interval(double lo, double hi)
@@ -86,9 +87,10 @@ static json_t *task_json(const struct board_task *t)
 static json_t *session_json(const struct board *b)
 {
     json_t *o = json_object();
-    json_object_set_new(o, "state", json_string(!b->ended     ? "running"
-                                                : b->finished ? "finished"
-                                                              : "interrupted"));
+    json_object_set_new(o, "state",
+                        json_string(!b->ended     ? "running"
+                                    : b->finished ? "finished"
+                                                  : "interrupted"));
     json_object_set_new(o, "why", text(b->why));
     json_object_set_new(o, "input", text(b->session.u.session.input));
     json_object_set_new(o, "model", text(b->session.u.session.model));
@@ -97,8 +99,8 @@ static json_t *session_json(const struct board *b)
     json_object_set_new(o, "compiler", text(b->session.u.session.compiler));
     json_object_set_new(o, "version", text(b->session.u.session.version));
     json_object_set_new(o, "strategy", text(b->session.u.session.strategy));
-    json_object_set_new(o, "seed", json_sprintf("%llu",
-                                                (unsigned long long)b->session.u.session.seed));
+    json_object_set_new(o, "seed",
+                        json_sprintf("%llu", (unsigned long long)b->session.u.session.seed));
     json_object_set_new(o, "explore", json_integer(b->session.u.session.explore));
     json_object_set_new(o, "refine", json_integer(b->session.u.session.refine));
     json_object_set_new(o, "threads", json_integer(b->session.u.session.threads));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as JSON. One table (event_fields.c) says for every kind which fields it has, of which type, and where they
- * lie in the struct; writing and reading walk the same table, so they cannot drift apart.
+ * Events as JSON. One table (event_fields.c) says for every kind which fields it has, of which
+ * type, and where they lie in the struct; writing and reading walk the same table, so they cannot
+ * drift apart.
  *
  * Text that is read is not trusted: wrong types, numbers out of range, unknown names and overlong
  * arrays are refused with a sentence; a missing field gets 0, "" or NAN unless the event means
@@ -128,7 +129,8 @@ static bool number_from_json(const json_t *j, double *out)
     return true;
 }
 
-static int seed_from_json(const struct event_field *f, const json_t *j, uint64_t *out, struct err *e)
+static int seed_from_json(const struct event_field *f, const json_t *j, uint64_t *out,
+                          struct err *e)
 {
     if (json_is_integer(j) && json_integer_value(j) >= 0) {
         *out = (uint64_t)json_integer_value(j);
@@ -214,8 +216,8 @@ static int field_from_json(const struct event_field *f, const json_t *j, char *a
     return 0;
 }
 
-static int fields_from_json(const struct event_field *list, int nr, const json_t *o, struct event *ev,
-                            struct err *e)
+static int fields_from_json(const struct event_field *list, int nr, const json_t *o,
+                            struct event *ev, struct err *e)
 {
     for (int i = 0; i < nr; i++) {
         const struct event_field *f = &list[i];

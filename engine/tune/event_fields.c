@@ -54,13 +54,31 @@ static const struct event_names knob_kinds = {name_of_knob_kind, KNOB_PERMUTATIO
 #define NAMED(m) #m, sizeof #m - 1
 #define AT(part, m) offsetof(struct event, u.part.m)
 #define SIZE_OF(part, m) sizeof(((struct event *)0)->u.part.m)
-#define TEXT(k, part, m) {k, T_TEXT, false, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0}
-#define TEXT_MUST(k, part, m) {k, T_TEXT, true, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0}
-#define NUMBER(k, part, m, type) {k, type, false, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0}
-#define NUMBER_MUST(k, part, m, type) {k, type, true, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0}
-#define NAME(k, part, m, names) {k, T_NAME, true, NAMED(m), AT(part, m), SIZE_OF(part, m), &names, 0}
+#define TEXT(k, part, m)                                                                           \
+    {                                                                                              \
+        k, T_TEXT, false, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0                         \
+    }
+#define TEXT_MUST(k, part, m)                                                                      \
+    {                                                                                              \
+        k, T_TEXT, true, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0                          \
+    }
+#define NUMBER(k, part, m, type)                                                                   \
+    {                                                                                              \
+        k, type, false, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0                           \
+    }
+#define NUMBER_MUST(k, part, m, type)                                                              \
+    {                                                                                              \
+        k, type, true, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0                            \
+    }
+#define NAME(k, part, m, names)                                                                    \
+    {                                                                                              \
+        k, T_NAME, true, NAMED(m), AT(part, m), SIZE_OF(part, m), &names, 0                        \
+    }
 #define REALS(k, part, m, nr)                                                                      \
-    {k, T_REALS, false, NAMED(m), AT(part, m), SIZE_OF(part, m) / sizeof(double), NULL, AT(part, nr)}
+    {                                                                                              \
+        k, T_REALS, false, NAMED(m), AT(part, m), SIZE_OF(part, m) / sizeof(double), NULL,         \
+            AT(part, nr)                                                                           \
+    }
 
 static const struct event_field fields[] = {
     TEXT(EV_SESSION, session, input),
@@ -177,7 +195,10 @@ static const struct event_field fields[] = {
 
 enum { NR_FIELDS = sizeof fields / sizeof *fields };
 
-#define COMMON(m, type, must) {EV_SESSION, type, must, NAMED(m), offsetof(struct event, m), 0, NULL, 0}
+#define COMMON(m, type, must)                                                                      \
+    {                                                                                              \
+        EV_SESSION, type, must, NAMED(m), offsetof(struct event, m), 0, NULL, 0                    \
+    }
 
 const struct event_field event_common[EVENT_NR_COMMON] = {
     COMMON(seq, T_I64, false), COMMON(wall_ns, T_I64, false), COMMON(t_ns, T_I64, false),
