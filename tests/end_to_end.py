@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program as its user runs it: commands, exit codes, kill -9, resume, hostile input.
+
+usage: end_to_end.py SQUALL
+"""
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SQUALL = sys.argv[1]
+TIMEOUT = 300
+
+
+def run(*args, **kw):
+    return subprocess.run([SQUALL, *args], capture_output=True, text=True, timeout=TIMEOUT,
+                          stdin=subprocess.DEVNULL, **kw)
+
+
+def query(session, sql):
+    with sqlite3.connect(session) as db:
+        return db.execute(sql).fetchall()
+
+
+class EndToEnd(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.session = os.path.join(self.folder.name, "s.squall")
+
+    def tune(self, *args):
+        return run("tune", *args, "--batch", "--session", self.session)
+
+    def test_a_network_is_tuned_and_shown(self):
+        r = self.tune("tinynet", "--explore", "4", "--refine", "4")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("all, by weight", r.stdout)
+        shown = run("show", self.session, "--json")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        board = json.loads(shown.stdout)
+        self.assertEqual(set(board) & {"session", "tasks", "model", "trials", "trials_per_s"},
+                         {"session", "tasks", "model", "trials", "trials_per_s"})
+        for task in board["tasks"]:
+            for key in ("name", "workload", "weight", "default_ns", "explored_ns", "refined_ns",
+                        "gflops", "trials"):
+                self.assertIn(key, task)
+            self.assertIn(sum(task["trials"].values()), range(1, 9), task)
+            self.assertEqual(task["trials"]["wrong_result"], 0)
+            self.assertGreater(task["default_ns"], 0)
+        total = sum(t["weight"] * t["refined_ns"] for t in board["tasks"])
+        self.assertAlmostEqual(board["model"]["refined_ns"], total, delta=total * 1e-9)
+        columns = [c[1] for c in query(self.session, "pragma table_info(trials)")]
+        self.assertEqual(columns[:13],
+                         ["id", "task", "strategy", "phase", "sketch", "knobs", "status", "reason",
+                          "median_ns", "samples", "parent", "started", "ended"])
+        self.assertEqual(query(self.session, "select count(*) from trials")[0][0],
+                         board["trials"])
+        again = run("replay", self.session, "--batch")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout, r.stdout)
+
+    def test_killed_twice_and_resumed_has_every_trial_once(self):
+        rng = random.Random(5)
+        args = ["tune", "tinynet", "--explore", "24", "--refine", "16", "--seed", "3", "--batch",
+                "--session", self.session]
+        for kill in range(2):
+            p = subprocess.Popen([SQUALL, *args], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+            stop_at = rng.randrange(20, 120)
+            for line in p.stdout:  # by trials, not by seconds: the machine's speed does not matter
+                if " trial " in line:
+                    stop_at -= 1
+                if not stop_at:
+                    break
+            p.send_signal(signal.SIGKILL)
+            p.stdout.close()
+            p.wait(TIMEOUT)
+            args = ["resume", self.session, "--batch"]
+        stored = query(self.session, "select id, code from trials")
+        r = run(*args)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = query(self.session, "select id, code from trials order by id")
+        self.assertEqual([i for i, _ in rows], list(range(1, len(rows) + 1)))
+        self.assertLessEqual(set(stored), set(rows))
+        state = json.loads(run("show", self.session, "--json").stdout)["session"]
+        self.assertEqual((state["state"], state["resumed"]), ("finished", 2))
+
+    def test_interrupted_is_resumable(self):
+        p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in p.stdout:
+            if " trial " in line:
+                break
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate(timeout=TIMEOUT)
+        self.assertEqual(p.returncode, 130, err)
+        self.assertIn("squall resume", err)
+        r = run("resume", self.session, "--batch", "--trials", "40")
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_an_ended_output_ends_the_search(self):
+        p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p.stdout.readline()
+        p.stdout.close()
+        self.assertEqual(p.wait(TIMEOUT), 130, p.stderr.read())
+        p.stderr.close()
+
+    def test_no_child_outlives_a_killed_search(self):
+        p = subprocess.Popen([SQUALL, "tune", "matmul:64x64x64", "--explore", "100000", "--batch",
+                              "--session", self.session], stdout=subprocess.PIPE, text=True)
+        for line in p.stdout:
+            if " trial " in line:
+                break
+        children = subprocess.run(["pgrep", "-P", str(p.pid)], capture_output=True,
+                                  text=True).stdout.split()
+        self.assertTrue(children)
+        p.send_signal(signal.SIGKILL)
+        p.stdout.close()
+        p.wait(TIMEOUT)
+        deadline = time.monotonic() + TIMEOUT
+        while any(os.path.exists(f"/proc/{c}") for c in children):
+            self.assertLess(time.monotonic(), deadline, "a runner goes on without its squall")
+            time.sleep(0.02)
+
+    def test_wrong_input_gets_a_sentence_and_a_code(self):
+        def file(name, data):
+            path = os.path.join(self.folder.name, name)
+            with open(path, "wb") as f:
+                f.write(data)
+            return path
+
+        text = file("notes.txt", b"hello")
+        cases = [
+            (2, ["nonsense"]),
+            (2, ["tune", "--explore", "many"]),
+            (2, ["tune", "--explore"]),
+            (2, ["tune", "--frobnicate"]),
+            (2, ["tune", "--strategy", "wishing"]),
+            (2, ["tune", "--target", "abacus"]),
+            (2, ["tune", "--target", "llvm:cpu=z80"]),
+            (2, ["tune", "--threads", "0"]),
+            (2, ["tune", "matmul:0x1x1"]),
+            (2, ["tune", "matmul:1x2"]),
+            (1, ["tune", "matmul:99999999x99999999x99999999"]),
+            (1, ["tune", "missing.onnx"]),
+            (1, ["tune", "missing"]),
+            (1, ["tune", text]),
+            (1, ["tune", file("empty.onnx", b"")]),
+            (1, ["tune", file("short.onnx", b"\x08\x03\x12\x05onnx")]),
+            (1, ["tune", file("bad.lua", b"return network {")]),
+            (1, ["tune", self.folder.name]),
+            (1, ["tune", "tinynet", "--task", "no such task"]),
+            (1, ["tune", "tinynet", "--session", "/nowhere/s.squall"]),
+            (2, ["resume"]),
+            (1, ["resume", text]),
+            (1, ["resume", "missing.squall"]),
+            (2, ["replay"]),
+            (1, ["replay", text]),
+            (2, ["show"]),
+            (1, ["show", text]),
+            (1, ["show", "missing.squall"]),
+            (2, ["show", text, "everything", "else"]),
+        ]
+        env = dict(os.environ, XDG_DATA_HOME=self.folder.name, HOME=self.folder.name)
+        for code, args in cases:
+            with self.subTest(args=args):
+                r = run(*args, env=env)
+                self.assertEqual(r.returncode, code, r.stderr)
+                self.assertTrue(r.stderr.startswith("squall"), r.stderr)
+                self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+                self.assertEqual(r.stdout, "")
+
+    def test_a_session_that_exists_is_not_overwritten(self):
+        with open(self.session, "w") as f:
+            f.write("precious")
+        r = self.tune("matmul:8x8x8")
+        self.assertEqual(r.returncode, 1)
+        with open(self.session) as f:
+            self.assertEqual(f.read(), "precious")
+
+    def test_a_changed_input_is_not_resumed(self):
+        net = os.path.join(self.folder.name, "net.lua")
+        text = 'local n = network { name = "n", input = {%d, 64} } return n:output(n:dense(n.input, {n = 64}))'
+        with open(net, "w") as f:
+            f.write(text % 2)
+        self.assertEqual(self.tune(net, "--explore", "2", "--refine", "0").returncode, 0)
+        with open(net, "w") as f:
+            f.write(text % 3)
+        r = run("resume", self.session, "--batch")
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("net.lua", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
