@@ -272,7 +272,7 @@ int graph_output(struct graph *g, int value, struct err *e)
     if (value < 0 || value >= g->nr_values)
         return err_set(e, ERR_INPUT, "an output is no value of the graph");
     struct value *v = g->value[value];
-    if (v->type != GRAPH_F32 && !v->is_const)
+    if (v->type != GRAPH_F32)
         return err_set(e, ERR_UNSUPPORTED, "output \"%s\" is not float32", v->name);
     v->is_output = true;
     GROW(g->output, g->nr_outputs, g->cap_outputs);

@@ -4,38 +4,20 @@
  *
  * The file is foreign: before it is unpacked its nesting is checked (the unpacker recurses), while it
  * is unpacked its memory is counted (an empty message of two bytes becomes a struct of hundreds),
- * and every number, size and name is checked before it is used. Sections in the order of reading:
- * bytes, tensors, inputs, nodes, outputs.
+ * and every number, size and name is checked before it is used.
  */
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx.pb-c.h"
-
 #include "engine/base/hash.h"
+#include "engine/model/onnx_reader.h"
 #include "engine/model/onnx_wire.h"
-#include "engine/model/plan.h"
-
-/* Protobuf's own limit for a file. */
-#define MAX_FILE_BYTES ((size_t)INT32_MAX)
 
 /* What unpacking may take beside the bytes of the file themselves. */
 #define UNPACK_BYTES ((size_t)256 << 20)
 
 /* ---- names ---- */
-
-/* Numbers of values by name; open addressing. */
-struct name_map {
-    struct name_entry {
-        const char *name; /* of the unpacked file */
-        int value;
-    } *entry;
-    size_t nr, cap;
-};
 
 /* A value that a node gives but that this program cannot. */
 enum { VALUE_NONE = -1, VALUE_UNKNOWN = -2, VALUE_NOT_GIVEN = -3 };
@@ -70,18 +52,7 @@ static void set_name(struct name_map *m, const char *name, int value)
     *s = (struct name_entry){name, value};
 }
 
-struct reader {
-    struct graph *g;
-    struct name_map names;
-    struct arena arena; /* cleaned names */
-    struct err *e;
-    int rc;
-};
-
-static int fail(struct reader *r, int code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(struct reader *r, int code, const char *fmt, ...)
+int onnx_fail(struct onnx_reader *r, int code, const char *fmt, ...)
 {
     if (r->rc)
         return r->rc;
@@ -94,8 +65,7 @@ static int fail(struct reader *r, int code, const char *fmt, ...)
     return r->rc = code;
 }
 
-/* Names go to messages and screens: no control characters, no endless ones. */
-static const char *clean(struct reader *r, const char *name)
+const char *onnx_clean(struct onnx_reader *r, const char *name)
 {
     enum { LONGEST = 200 };
     if (!name)
@@ -110,234 +80,18 @@ static const char *clean(struct reader *r, const char *name)
     return copy;
 }
 
-/* ---- tensors ---- */
-
-/* IEEE half precision and bfloat16 by their bits. */
-static float from_half(uint16_t h)
-{
-    int exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
-    float v = exponent == 0 ? ldexpf((float)fraction, -24)
-            : exponent == 31 ? (fraction ? NAN : INFINITY)
-                             : ldexpf((float)(fraction + 1024), exponent - 25);
-    return h & 0x8000 ? -v : v;
-}
-
-static float from_bfloat(uint16_t h)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static size_t raw_size(int type)
-{
-    switch (type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
-        return 1;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
-        return 2;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-        return 4;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
-        return 8;
-    default:
-        return 0;
-    }
-}
-
-static bool is_float(int type)
-{
-    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
-           type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
-           type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
-           type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
-}
-
-/* One element of raw data (little-endian, as this machine is) as a number. */
-static double raw_float(int type, const uint8_t *p)
-{
-    uint16_t h;
-    double d;
-    float f;
-    switch (type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
-        memcpy(&h, p, sizeof h);
-        return (double)from_half(h);
-    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
-        memcpy(&h, p, sizeof h);
-        return (double)from_bfloat(h);
-    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-        memcpy(&d, p, sizeof d);
-        return d;
-    default:
-        memcpy(&f, p, sizeof f);
-        return (double)f;
-    }
-}
-
-static int64_t raw_int(int type, const uint8_t *p)
-{
-    uint64_t bits = 0;
-    size_t size = raw_size(type);
-    memcpy(&bits, p, size);
-    switch (type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
-        return (int8_t)bits;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
-        return (int16_t)bits;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
-        return (int32_t)bits;
-    default:
-        return (int64_t)bits;
-    }
-}
-
-/* Elements in the typed field that belongs to the type. */
-static size_t typed_count(const Onnx__TensorProto *t)
-{
-    switch (t->data_type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-        return t->n_float_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-        return t->n_double_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-        return t->n_int64_data;
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
-        return t->n_uint64_data;
-    default:
-        return t->n_int32_data;
-    }
-}
-
-static double typed_float(const Onnx__TensorProto *t, size_t i)
-{
-    switch (t->data_type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-        return (double)t->float_data[i];
-    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-        return t->double_data[i];
-    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
-        return (double)from_half((uint16_t)t->int32_data[i]);
-    default:
-        return (double)from_bfloat((uint16_t)t->int32_data[i]);
-    }
-}
-
-static int64_t typed_int(const Onnx__TensorProto *t, size_t i)
-{
-    switch (t->data_type) {
-    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-        return t->int64_data[i];
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
-        return (int64_t)t->uint64_data[i];
-    default:
-        return t->int32_data[i];
-    }
-}
-
-/* Checks dimensions and the amount of data; *nr gets the number of elements. */
-static bool check_tensor(struct reader *r, const Onnx__TensorProto *t, const char *name, size_t *nr)
-{
-    struct shape s = {.rank = (int)t->n_dims};
-    *nr = 0;
-    if (t->n_dims > LAYOUT_MAX_DIMS) {
-        fail(r, ERR_UNSUPPORTED, "tensor \"%s\" has %zu dimensions, at most %d are supported", name,
-             t->n_dims, LAYOUT_MAX_DIMS);
-        return false;
-    }
-    for (size_t i = 0; i < t->n_dims; i++)
-        s.dim[i] = t->dims[i];
-    int64_t size = shape_size(&s);
-    size_t raw = raw_size(t->data_type);
-    bool by_bytes = t->has_raw_data;
-    size_t have = by_bytes ? t->raw_data.len : typed_count(t);
-    if (size < 0)
-        fail(r, ERR_LIMIT, "tensor \"%s\" has a negative dimension or more than 2^31 elements", name);
-    else if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL || t->n_external_data)
-        fail(r, ERR_UNSUPPORTED,
-             "tensor \"%s\" keeps its data in another file, save the model with its data inside", name);
-    else if (t->segment)
-        fail(r, ERR_UNSUPPORTED, "tensor \"%s\" is stored in segments", name);
-    else if (raw && have != (size_t)size * (by_bytes ? raw : 1))
-        fail(r, ERR_INPUT, "tensor \"%s\" has %zu %s where %zu are needed", name, have,
-             by_bytes ? "bytes" : "elements", (size_t)size * (by_bytes ? raw : 1));
-    *nr = (size_t)(size > 0 ? size : 0);
-    return !r->rc;
-}
-
-static int float_tensor(struct reader *r, const Onnx__TensorProto *t, const char *name, size_t nr)
-{
-    bool raw = t->has_raw_data;
-    if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !raw)
-        return graph_const_f32(r->g, name, (int)t->n_dims, t->dims, nr ? t->float_data : &(float){0},
-                               r->e);
-    float *v = xmalloc(nr * sizeof *v);
-    size_t step = raw_size(t->data_type);
-    if (raw && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && nr)
-        memcpy(v, t->raw_data.data, nr * sizeof *v);
-    else
-        for (size_t i = 0; i < nr; i++)
-            v[i] = (float)(raw ? raw_float(t->data_type, t->raw_data.data + i * step)
-                               : typed_float(t, i));
-    int value = graph_const_f32(r->g, name, (int)t->n_dims, t->dims, v, r->e);
-    free(v);
-    return value;
-}
-
-static int int_tensor(struct reader *r, const Onnx__TensorProto *t, const char *name, size_t nr)
-{
-    int64_t *v = xmalloc(nr * sizeof *v);
-    size_t step = raw_size(t->data_type);
-    for (size_t i = 0; i < nr; i++)
-        v[i] = t->has_raw_data ? raw_int(t->data_type, t->raw_data.data + i * step)
-                               : typed_int(t, i);
-    int value = graph_const_i64(r->g, name, (int)t->n_dims, t->dims, v, r->e);
-    free(v);
-    return value;
-}
-
-/* The value of a tensor of the file; -1 after a failure. */
-static int read_tensor(struct reader *r, const Onnx__TensorProto *t, const char *name)
-{
-    size_t nr;
-    if (!check_tensor(r, t, name, &nr))
-        return -1;
-    int value;
-    if (is_float(t->data_type))
-        value = float_tensor(r, t, name, nr);
-    else if (raw_size(t->data_type))
-        value = int_tensor(r, t, name, nr);
-    else
-        value = graph_add_value(r->g, name, GRAPH_OTHER, &(struct shape){1, {1}});
-    if (value < 0)
-        r->rc = value;
-    return value;
-}
-
-static void read_initializers(struct reader *r, const Onnx__GraphProto *g)
+static void read_initializers(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     if (g->n_sparse_initializer)
-        fail(r, ERR_UNSUPPORTED, "sparse tensors are not supported");
+        onnx_fail(r, ERR_UNSUPPORTED, "sparse tensors are not supported");
     for (size_t i = 0; i < g->n_initializer && !r->rc; i++) {
         const Onnx__TensorProto *t = g->initializer[i];
         if (!t->name || !*t->name)
-            fail(r, ERR_INPUT, "initializer %zu has no name", i);
+            onnx_fail(r, ERR_INPUT, "initializer %zu has no name", i);
         else if (find_name(&r->names, t->name) != VALUE_UNKNOWN)
-            fail(r, ERR_INPUT, "initializer \"%s\" is there twice", clean(r, t->name));
+            onnx_fail(r, ERR_INPUT, "initializer \"%s\" is there twice", onnx_clean(r, t->name));
         else
-            set_name(&r->names, t->name, read_tensor(r, t, clean(r, t->name)));
+            set_name(&r->names, t->name, onnx_tensor(r, t, onnx_clean(r, t->name)));
     }
 }
 
@@ -349,7 +103,7 @@ static bool contains_batch(const char *name)
 }
 
 /* Extents of an input. A free one is 1 where it is the batch, else the model must say. */
-static bool input_dims(struct reader *r, const Onnx__TensorShapeProto *shape, const char *name,
+static bool input_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *shape, const char *name,
                        int64_t *dim)
 {
     for (size_t i = 0; i < shape->n_dim; i++) {
@@ -359,38 +113,64 @@ static bool input_dims(struct reader *r, const Onnx__TensorShapeProto *shape, co
         if (fixed && d->dim_value > 0)
             dim[i] = d->dim_value;
         else if (fixed && d->dim_value < -1)
-            return !fail(r, ERR_INPUT, "dimension %zu of input \"%s\" is %lld", i, name,
+            return !onnx_fail(r, ERR_INPUT, "dimension %zu of input \"%s\" is %lld", i, name,
                          (long long)d->dim_value);
         else if (i == 0 || (named && contains_batch(d->dim_param)))
             dim[i] = 1;
         else
-            return !fail(r, ERR_UNSUPPORTED,
+            return !onnx_fail(r, ERR_UNSUPPORTED,
                          "dimension %zu of input \"%s\" is free (\"%s\"), export the model with "
                          "fixed sizes",
-                         i, name, named ? clean(r, d->dim_param) : "?");
+                         i, name, named ? onnx_clean(r, d->dim_param) : "?");
     }
     return true;
 }
 
-static void read_input(struct reader *r, const Onnx__ValueInfoProto *v)
+/* In a conformance case whatever is no array of float32 is a constant of the file that goes with it. */
+static void bind_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v, const char *path)
 {
-    const char *name = clean(r, v->name);
+    size_t size;
+    void *bytes = onnx_slurp(path, &size, r->e);
+    Onnx__TensorProto *t = bytes ? onnx__tensor_proto__unpack(NULL, size, bytes) : NULL;
+    free(bytes);
+    if (!t)
+        onnx_fail(r, ERR_INPUT, "\"%s\" is no tensor", path);
+    int value = t ? onnx_tensor(r, t, onnx_clean(r, v->name)) : -1;
+    if (value >= 0)
+        set_name(&r->names, v->name, value);
+    if (t)
+        onnx__tensor_proto__free_unpacked(t, NULL);
+}
+
+static void read_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v)
+{
+    const char *name = onnx_clean(r, v->name);
     const Onnx__TypeProto__Tensor *t =
         v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type
                                                                               : NULL;
     int64_t dim[LAYOUT_MAX_DIMS];
     int value;
     if (!t || !t->shape) {
-        fail(r, ERR_UNSUPPORTED, "input \"%s\" is no tensor of known shape", name);
+        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" is no tensor of known shape", name);
         return;
     }
     if (t->shape->n_dim > LAYOUT_MAX_DIMS) {
-        fail(r, ERR_UNSUPPORTED, "input \"%s\" has %zu dimensions, at most %d are supported", name,
+        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" has %zu dimensions, at most %d are supported", name,
              t->shape->n_dim, LAYOUT_MAX_DIMS);
         return;
     }
     if (!input_dims(r, t->shape, name, dim))
         return;
+    int at = r->nr_bound++;
+    if (r->bind && at < r->bind->nr) {
+        r->bind->value[at] = -1;
+        if (t->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
+            (t->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || t->shape->n_dim == 0)) {
+            bind_input(r, v, r->bind->path[at]);
+            return;
+        }
+        r->bind->value[at] = r->g->nr_values;
+    }
     if (t->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
         value = graph_input(r->g, name, (int)t->shape->n_dim, dim, r->e);
     else /* an error only for an operator that computes with it */
@@ -401,12 +181,12 @@ static void read_input(struct reader *r, const Onnx__ValueInfoProto *v)
         set_name(&r->names, v->name, value);
 }
 
-static void read_inputs(struct reader *r, const Onnx__GraphProto *g)
+static void read_inputs(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_input && !r->rc; i++) {
         const Onnx__ValueInfoProto *v = g->input[i];
         if (!v->name || !*v->name)
-            fail(r, ERR_INPUT, "input %zu has no name", i);
+            onnx_fail(r, ERR_INPUT, "input %zu has no name", i);
         /* Up to IR 3 initializers are listed here too. */
         else if (find_name(&r->names, v->name) == VALUE_UNKNOWN)
             read_input(r, v);
@@ -416,7 +196,7 @@ static void read_inputs(struct reader *r, const Onnx__GraphProto *g)
 /* ---- nodes ---- */
 
 /* False for kinds that no operator known here has. */
-static bool read_attr(struct reader *r, const Onnx__AttributeProto *a, struct graph_attr *out)
+static bool read_attr(struct onnx_reader *r, const Onnx__AttributeProto *a, struct graph_attr *out)
 {
     int type = a->type;
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) /* IR 1 and 2 */
@@ -455,18 +235,18 @@ static bool read_attr(struct reader *r, const Onnx__AttributeProto *a, struct gr
         if (!a->t)
             return false;
         out->kind = ATTR_VALUE;
-        out->i = read_tensor(r, a->t, clean(r, a->name));
+        out->i = onnx_tensor(r, a->t, onnx_clean(r, a->name));
         return !r->rc;
     default:
         return false;
     }
 }
 
-static const char *node_name(struct reader *r, const Onnx__NodeProto *n)
+static const char *node_name(struct onnx_reader *r, const Onnx__NodeProto *n)
 {
     if (n->name && *n->name)
-        return clean(r, n->name);
-    return n->n_output ? clean(r, n->output[0]) : "";
+        return onnx_clean(r, n->name);
+    return n->n_output ? onnx_clean(r, n->output[0]) : "";
 }
 
 /* Is `name` made by some node of the graph? Only asked on the way to an error. */
@@ -479,30 +259,30 @@ static bool is_made_later(const Onnx__GraphProto *g, const char *name)
     return false;
 }
 
-static int input_of_node(struct reader *r, const Onnx__GraphProto *g, const Onnx__NodeProto *n,
+static int input_of_node(struct onnx_reader *r, const Onnx__GraphProto *g, const Onnx__NodeProto *n,
                          const char *name)
 {
     if (!name || !*name)
         return VALUE_NONE;
     int v = find_name(&r->names, name);
     if (v == VALUE_NOT_GIVEN)
-        fail(r, ERR_UNSUPPORTED, "node \"%s\" reads \"%s\", an output that is not supported",
-             node_name(r, n), clean(r, name));
+        onnx_fail(r, ERR_UNSUPPORTED, "node \"%s\" reads \"%s\", an output that is not supported",
+             node_name(r, n), onnx_clean(r, name));
     else if (v < 0)
-        fail(r, ERR_INPUT, is_made_later(g, name)
+        onnx_fail(r, ERR_INPUT, is_made_later(g, name)
                                ? "node \"%s\" reads \"%s\" before it is computed: nodes are out of "
                                  "order or in a cycle"
                                : "node \"%s\" reads \"%s\", which nothing computes",
-             node_name(r, n), clean(r, name));
+             node_name(r, n), onnx_clean(r, name));
     return v < 0 ? VALUE_NONE : v;
 }
 
-static void call_node(struct reader *r, const Onnx__GraphProto *g, const Onnx__NodeProto *n)
+static void call_node(struct onnx_reader *r, const Onnx__GraphProto *g, const Onnx__NodeProto *n)
 {
     int *in = xcalloc(n->n_input, sizeof *in), *out = xcalloc(n->n_output, sizeof *out);
     const char **out_name = xcalloc(n->n_output, sizeof *out_name);
     struct graph_attr *attr = xcalloc(n->n_attribute, sizeof *attr);
-    struct graph_call c = {.op = clean(r, n->op_type), .name = clean(r, n->name), .in = in,
+    struct graph_call c = {.op = onnx_clean(r, n->op_type), .name = onnx_clean(r, n->name), .in = in,
                            .nr_in = (int)n->n_input, .attr = attr, .out = out,
                            .nr_out = (int)n->n_output, .out_name = out_name};
     for (size_t i = 0; i < n->n_input && !r->rc; i++)
@@ -510,7 +290,7 @@ static void call_node(struct reader *r, const Onnx__GraphProto *g, const Onnx__N
     for (size_t i = 0; i < n->n_attribute && !r->rc; i++)
         c.nr_attr += read_attr(r, n->attribute[i], &attr[c.nr_attr]);
     for (size_t i = 0; i < n->n_output; i++)
-        out_name[i] = clean(r, n->output[i]);
+        out_name[i] = onnx_clean(r, n->output[i]);
     while (c.nr_in > 0 && in[c.nr_in - 1] == VALUE_NONE) /* left out at the end */
         c.nr_in--;
     if (!r->rc)
@@ -520,7 +300,7 @@ static void call_node(struct reader *r, const Onnx__GraphProto *g, const Onnx__N
         if (!*name)
             continue;
         if (find_name(&r->names, name) != VALUE_UNKNOWN)
-            fail(r, ERR_INPUT, "node \"%s\" computes \"%s\", which is there already", node_name(r, n),
+            onnx_fail(r, ERR_INPUT, "node \"%s\" computes \"%s\", which is there already", node_name(r, n),
                  out_name[i]);
         set_name(&r->names, name, out[i] >= 0 ? out[i] : VALUE_NOT_GIVEN);
     }
@@ -530,29 +310,29 @@ static void call_node(struct reader *r, const Onnx__GraphProto *g, const Onnx__N
     free(in);
 }
 
-static void read_nodes(struct reader *r, const Onnx__GraphProto *g)
+static void read_nodes(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_node && !r->rc; i++) {
         const Onnx__NodeProto *n = g->node[i];
         if (!n->op_type || !*n->op_type)
-            fail(r, ERR_INPUT, "node \"%s\" has no operator", node_name(r, n));
+            onnx_fail(r, ERR_INPUT, "node \"%s\" has no operator", node_name(r, n));
         else if (n->domain && *n->domain && strcmp(n->domain, "ai.onnx") != 0)
-            fail(r, ERR_UNSUPPORTED, "operator \"%s\" of node \"%s\" is of domain \"%s\", which is not "
+            onnx_fail(r, ERR_UNSUPPORTED, "operator \"%s\" of node \"%s\" is of domain \"%s\", which is not "
                  "supported; supported are: %s",
-                 clean(r, n->op_type), node_name(r, n), clean(r, n->domain), graph_operators());
+                 onnx_clean(r, n->op_type), node_name(r, n), onnx_clean(r, n->domain), graph_operators());
         else
             call_node(r, g, n);
     }
 }
 
-static void read_outputs(struct reader *r, const Onnx__GraphProto *g)
+static void read_outputs(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_output && !r->rc; i++) {
         const char *name = g->output[i]->name;
         int v = name ? find_name(&r->names, name) : VALUE_UNKNOWN;
         if (v < 0)
-            fail(r, v == VALUE_NOT_GIVEN ? ERR_UNSUPPORTED : ERR_INPUT, "output \"%s\" is %s",
-                 clean(r, name), v == VALUE_NOT_GIVEN ? "not supported" : "computed by no node");
+            onnx_fail(r, v == VALUE_NOT_GIVEN ? ERR_UNSUPPORTED : ERR_INPUT, "output \"%s\" is %s",
+                 onnx_clean(r, name), v == VALUE_NOT_GIVEN ? "not supported" : "computed by no node");
         else
             r->rc = graph_output(r->g, v, r->e);
     }
@@ -616,19 +396,20 @@ static char *model_name(struct arena *a, const char *path)
     return name;
 }
 
-struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e)
+static struct graph *parse(const void *data, size_t size, const char *name,
+                           const struct onnx_case *bind, struct err *e)
 {
     struct budget budget = {.limit = UNPACK_BYTES + 2 * size};
     ProtobufCAllocator alloc = {budget_alloc, budget_free, &budget};
-    struct reader r = {.e = e};
+    struct onnx_reader r = {.e = e, .bind = bind};
     Onnx__ModelProto *m = NULL;
     if (!onnx_wire_is_sound(data, size)) {
-        fail(&r, ERR_INPUT, "is not an ONNX file, is truncated, or is nested too deeply");
+        onnx_fail(&r, ERR_INPUT, "is not an ONNX file, is truncated, or is nested too deeply");
         goto out;
     }
     m = onnx__model_proto__unpack(&alloc, size, data);
     if (!m || !m->graph) {
-        fail(&r, ERR_INPUT, m ? "has no graph, is it an ONNX file?"
+        onnx_fail(&r, ERR_INPUT, m ? "has no graph, is it an ONNX file?"
                               : "is not an ONNX file, or is damaged");
         goto out;
     }
@@ -650,35 +431,23 @@ out:
     return r.g;
 }
 
+struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e)
+{
+    return parse(data, size, name, NULL, e);
+}
+
+struct graph *onnx_read_case(const char *path, const struct onnx_case *bind, struct err *e)
+{
+    size_t size;
+    void *data = onnx_slurp(path, &size, e);
+    struct graph *g = data ? parse(data, size, path, bind, e) : NULL;
+    free(data);
+    return g;
+}
+
 struct graph *onnx_read(const char *path, struct err *e)
 {
-    struct graph *g = NULL;
-    char *data = NULL;
-    size_t size = 0, cap = 0;
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        err_set(e, ERR_IO, "cannot open \"%s\": %s", path, strerror(errno));
-        return NULL;
-    }
-    for (;;) {
-        if (size == cap) {
-            cap = cap ? cap * 2 : 1 << 16;
-            data = xrealloc(data, cap);
-        }
-        size_t n = fread(data + size, 1, cap - size, f);
-        size += n;
-        if (n == 0 || size > MAX_FILE_BYTES)
-            break;
-    }
-    if (ferror(f))
-        err_set(e, ERR_IO, "cannot read \"%s\": %s", path, strerror(errno));
-    else if (size > MAX_FILE_BYTES)
-        err_set(e, ERR_LIMIT, "\"%s\" is larger than 2 GiB, which no ONNX file can be", path);
-    else
-        g = onnx_parse(data, size, path, e);
-    free(data);
-    fclose(f);
-    return g;
+    return onnx_read_case(path, NULL, e);
 }
 
 int model_tasks_from_onnx(const char *path, const struct model_options *o, struct task_list *out,

@@ -87,6 +87,22 @@ struct graph *onnx_read(const char *path, struct err *e);
 /* The same from memory; `name` stands for the file in messages. */
 struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e);
 
+/*
+ * A conformance case: an ONNX file and a file with a tensor for each of its inputs. Inputs of
+ * integers and single numbers (the shape of a Reshape) become constants with the numbers of their file;
+ * value[i] gets the graph's input for file i, or -1 where that is a constant now.
+ */
+struct onnx_case {
+    const char *const *path;
+    int nr;
+    int *value;
+};
+
+struct graph *onnx_read_case(const char *path, const struct onnx_case *c, struct err *e);
+
+/* A file with one tensor, as float32 whatever its type; the caller frees *data. */
+int onnx_read_tensor(const char *path, struct shape *shape, float **data, struct err *e);
+
 /* As task_list_add(), and returns the index of the task or of its equal. */
 int task_list_place(struct task_list *l, struct task *t);
 
