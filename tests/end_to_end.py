@@ -102,8 +102,15 @@ class EndToEnd(unittest.TestCase):
         _, err = p.communicate(timeout=TIMEOUT)
         self.assertEqual(p.returncode, 130, err)
         self.assertIn("squall resume", err)
-        r = run("resume", self.session, "--batch", "--trials", "40")
+        trials = query(self.session, "select max(id) from trials")[0][0]
+        r = run("resume", self.session, "--batch", "--trials", str(trials + 60))
         self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("ended   finished", r.stdout)
+        self.assertNotIn("ended   interrupted", r.stdout)  # of the first run
+        self.assertEqual(query(self.session, "select max(id) from trials")[0][0], trials + 60)
+        both = run("replay", self.session, "--batch").stdout
+        self.assertIn("ended   interrupted", both)
+        self.assertIn("ended   finished", both)
 
     def test_an_ended_output_ends_the_search(self):
         p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],

@@ -21,7 +21,7 @@ static int show_session(const char *command, enum show_mode mode, int argc, char
     struct feed *f = NULL;
     int rc = feed_open(o.input[0], 0, &f, &e);
     if (!rc)
-        rc = show_events(&o, mode, f, NULL, -1, &e);
+        rc = show_events(&o, mode, f, NULL, 0, -1, &e);
     if (rc == ERR_INTERRUPTED)
         return EXIT_INTERRUPTED;
     if (rc)

@@ -29,7 +29,7 @@ static struct screen_options screen_options_of(const struct cli_options *o, bool
 }
 
 int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f,
-                struct conductor *c, int fail_fd, struct err *e)
+                struct conductor *c, int64_t seen, int fail_fd, struct err *e)
 {
     bool screen = cli_wants_screen(o);
     /* Lines of the past come at once, unless a speed was asked for. */
@@ -45,7 +45,7 @@ int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f
         rc = screen_run(&so, pump_queue(p), c, &b, e);
         rc = rc < 0 ? rc : 0;
     } else {
-        rc = watch_run(o, pump_queue(p), c, fail_fd, &b, e);
+        rc = watch_run(o, pump_queue(p), c, seen, fail_fd, &b, e);
     }
     pump_free(p);
     board_release(&b);
@@ -82,7 +82,10 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
 {
     struct err e = ERR_INIT;
     struct history history;
+    struct session_info info = {0};
     int rc = resuming ? session_history(s, &history, &e) : 0;
+    if (!rc)
+        rc = session_info(s, &info, &e);
     if (!rc)
         rc = session_start(s, &e);
     struct feed *f = NULL;
@@ -99,7 +102,7 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
         return finish(o, s, e.code, &e);
     }
     struct err shown = ERR_INIT;
-    int shown_rc = show_events(o, SHOW_LIVE, f, c, session_fd(s), &shown);
+    int shown_rc = show_events(o, SHOW_LIVE, f, c, info.last_seq, session_fd(s), &shown);
     if (shown_rc)
         conductor_command(c, TUNE_STOP, -1);
     rc = conductor_join(c, &e);

@@ -17,9 +17,9 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
 /* Whose events are shown: of the conductor of this process, of one of another, or of the past. */
 enum show_mode { SHOW_LIVE, SHOW_ATTACHED, SHOW_REPLAY };
 
-/* Shows the events of `f` (taken over) on the screen or as lines. `c` and `fail_fd` are those of a
- * live session, else NULL and -1. 0 or an error. */
+/* Shows the events of `f` (taken over) on the screen or as lines. `c`, `seen` and `fail_fd` are as
+ * for watch_run(); NULL, 0 and -1 where nothing is live. 0 or an error. */
 int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f,
-                struct conductor *c, int fail_fd, struct err *e);
+                struct conductor *c, int64_t seen, int fail_fd, struct err *e);
 
 #endif

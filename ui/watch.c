@@ -20,6 +20,7 @@ struct watch {
     struct board *b;
     struct conductor *c;
     struct strbuf text;
+    int64_t seen;
     int interrupts;
     bool broken; /* standard output is gone */
 };
@@ -32,16 +33,18 @@ static void put(struct watch *w)
     strbuf_reset(&w->text);
 }
 
-/* True at the session's end. */
+/* True at the end of a live session. */
 static bool show(struct watch *w, const struct event *ev)
 {
     board_apply(w->b, ev);
+    if (ev->seq <= w->seen)
+        return false;
     if (w->o->json)
         json_line(ev, &w->text);
     else
         batch_line(w->b, ev, &w->text);
     put(w);
-    return ev->kind == EV_ENDED;
+    return w->c && ev->kind == EV_ENDED;
 }
 
 /* A signal, or a closed pipe: stop gracefully, then at once. */
@@ -109,7 +112,8 @@ static void loop(struct watch *w, struct queue *events, int fail_fd, int signals
                                {.fd = signals, .events = POLLIN},
                                {.fd = w->c ? conductor_fd(w->c) : -1, .events = POLLIN},
                                {.fd = failing ? -1 : fail_fd, .events = POLLIN}};
-        if (poll(fds, 4, 500) < 0 && errno != EINTR)
+        int ready = poll(fds, 4, 500);
+        if ((ready < 0 && errno != EINTR) || (ready == 0 && !w->c && w->b->ended))
             return;
         if (fds[0].revents)
             clear_eventfd(fds[0].fd);
@@ -124,14 +128,14 @@ static void loop(struct watch *w, struct queue *events, int fail_fd, int signals
     }
 }
 
-int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int fail_fd,
-              struct board *b, struct err *e)
+int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int64_t seen,
+              int fail_fd, struct board *b, struct err *e)
 {
     sigset_t before;
     int signals = open_signals(&before);
     if (signals < 0)
         return err_set(e, ERR_IO, "cannot watch for signals: %s", strerror(errno));
-    struct watch w = {.o = o, .b = b, .c = c};
+    struct watch w = {.o = o, .b = b, .c = c, .seen = seen};
     loop(&w, events, fail_fd, signals);
     if (!o->json && b->nr_tasks) {
         batch_table(b, table_columns(), &w.text);

@@ -10,11 +10,13 @@
 #include "ui/cli.h"
 
 /*
- * Prints events of the queue until it is closed or the session has ended. `c` is NULL where nothing
- * can be steered; else SIGINT and SIGTERM stop it gracefully, a second one at once. `fail_fd`
- * readable (-1: none) stops it, too: the session cannot be stored.
+ * Prints events of the queue until it is closed or the session has ended: a live one (`c`) with the
+ * EV_ENDED of this run, another's when nothing follows its EV_ENDED. Events up to number `seen`, of
+ * earlier runs, are not printed. `c` is NULL where nothing can be steered; else SIGINT and SIGTERM
+ * stop it gracefully, a second one at once. `fail_fd` readable (-1: none) stops it, too: the session
+ * cannot be stored.
  */
-int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int fail_fd,
-              struct board *b, struct err *e);
+int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int64_t seen,
+              int fail_fd, struct board *b, struct err *e);
 
 #endif
