@@ -86,6 +86,7 @@ static void makers_agree_with_the_reference(void **state)
         "maxpool:C=6,H=9", "maxpool:C=16,H=8,W=5,R=2,S=3,pad=0", "maxpool:C=3,H=7,stride=1,relu",
         "avgpool:C=6,H=9", "avgpool:C=17,H=6,R=2,pad=0", "avgpool:C=4,H=5,R=3,stride=1,bias",
         "globalavgpool:C=9,H=5", "globalavgpool:C=3,H=4,W=6,bias,relu",
+        "lrn:C=16,H=3", "lrn:C=32,H=4,W=3,size=4", "lrn:C=7,H=4,size=3,relu", "lrn:C=8,H=2,size=1",
         "softmax:3x7", "softmax:10", "softmax:2x3x4", "transpose:3x5", "transpose:2x3x4",
         "add:3x4x5", "mul:1x20x3x3,bias,relu", "relu:7", "sigmoid:1x6x3x3",
     };

@@ -3,8 +3,8 @@
  * Layouts: in which stored form each value flows, and the calls that follow from it.
  *
  * With a channel block b > 1 values [N,C,H,W] with C > 4 flow as NCHWbc where their operator can
- * work on blocks: convolutions (grouped ones only if blocks do not straddle groups), pooling,
- * operators on elements, concatenations whose parts are whole blocks. Everything else is plain. A
+ * work on blocks: convolutions (grouped ones only if blocks do not straddle groups), pooling, LRN of
+ * whole blocks, operators on elements, concatenations whose parts are whole blocks. Everything else is plain. A
  * value wanted in the other form is converted by a call of its own, once; where both forms are the
  * same bytes (1x1 images) nothing is done.
  *
@@ -189,6 +189,8 @@ static struct choice choose_move(const struct flow *f, const struct node *n)
         return same;
     case OP_REDUCE:
         return n->op.axes & 3u ? plain : same;
+    case OP_LRN: /* windows of channels cross blocks; they may not meet lanes of padding */
+        return xs->dim[1] % f->block == 0 && n->op.size <= xs->dim[1] ? same : plain;
     case OP_PAD:
     case OP_SLICE:
         return n->op.at[1] == 0 && xs->dim[1] == ys->dim[1] &&

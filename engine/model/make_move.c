@@ -126,11 +126,73 @@ static const struct wl_expr *lrn_scale(struct workload *w, const struct wl_expr 
     return wl_binary(w, WL_MUL, x, wl_binary(w, WL_POW, t, wl_literal(w, -beta)));
 }
 
+/* The last stage: what is in `sum` scales the input. */
+static void lrn_out(struct maker *m, const struct domain *d, int sum)
+{
+    const struct kernel_op *o = &m->k->op[0];
+    const struct op *op = &o->op;
+    int st = make_stage(m, "out", m->out, WL_NONE, d);
+    const struct wl_expr *t = load_temp(m, sum, d);
+    t = wl_binary(m->w, WL_MUL, t, wl_literal(m->w, (float)((double)op->a / (double)op->size)));
+    t = wl_binary(m->w, WL_ADD, t, wl_literal(m->w, op->c));
+    const struct wl_expr *v = lrn_scale(m->w, load_slot(m, st, o->in[0], d->at, 0), t, op->b);
+    m->w->stage[st].body = make_epilogue(m, st, d, 1, v);
+}
+
+/* Zeros in channels [from, from + nr) of the array of squares. */
+static void lrn_edge(struct maker *m, const char *name, int squares, int64_t from, int64_t nr)
+{
+    const struct shape *s = &m->k->slot[m->k->op[0].out].shape;
+    if (!nr)
+        return;
+    int st = workload_stage(m->w, name, squares, WL_NONE);
+    workload_axis(m->w, st, "n", s->dim[0], false);
+    workload_axis(m->w, st, "y", s->dim[2], false);
+    workload_axis(m->w, st, "x", s->dim[3], false);
+    workload_axis(m->w, st, "c", nr, false);
+    m->w->stage[st].out_idx[3].base = from;
+    m->w->stage[st].body = wl_literal(m->w, 0);
+}
+
+/*
+ * Blocked: a window of channels crosses blocks. So the squares go to an array with all channels of a
+ * pixel side by side and zeros at both ends, where the lanes of a block read windows that are
+ * neighbours in memory. The number of channels is a multiple of the block.
+ */
+static void lrn_blocked(struct maker *m, const struct domain *d)
+{
+    const struct kernel_op *o = &m->k->op[0];
+    const struct shape *s = &m->k->slot[o->out].shape;
+    int64_t low = (o->op.size - 1) / 2, high = o->op.size - 1 - low;
+    int64_t dim[] = {s->dim[0], s->dim[2], s->dim[3], low + s->dim[1] + high};
+    struct layout l = layout_plain(4, dim);
+    int squares = workload_tensor(m->w, "squares", WL_TEMP, &l), sum = make_temp(m, "sum", d);
+    struct affine idx[] = {d->at[0].whole, d->at[2].whole, d->at[3].whole, d->at[1].whole};
+
+    lrn_edge(m, "edge_low", squares, 0, low);
+    lrn_edge(m, "edge_high", squares, low + s->dim[1], high);
+    int st = make_stage(m, "square", squares, WL_NONE, d);
+    memcpy(m->w->stage[st].out_idx, idx, sizeof idx);
+    m->w->stage[st].out_idx[3].base = low;
+    const struct wl_expr *v = load_slot(m, st, o->in[0], d->at, 0);
+    m->w->stage[st].body = wl_binary(m->w, WL_MUL, v, v);
+
+    st = make_stage(m, "sum", sum, WL_SUM, d);
+    idx[3] = affine_add(idx[3], affine_axis(workload_axis(m->w, st, "c", o->op.size, true), 1));
+    m->w->stage[st].body = wl_load(m->w, squares, idx);
+    lrn_out(m, d, sum);
+}
+
 void make_lrn(struct maker *m)
 {
     const struct kernel_op *o = &m->k->op[0];
     const struct op *op = &o->op;
     struct domain d = make_domain(&m->k->slot[o->out], false, 1);
+    m->t->reduce_length = op->size;
+    if (m->k->slot[o->out].block > 1) {
+        lrn_blocked(m, &d);
+        return;
+    }
     int sum = make_temp(m, "sum", &d);
     int st = make_stage(m, "sum", sum, WL_SUM, &d);
     struct position at[LAYOUT_MAX_DIMS];
@@ -140,14 +202,7 @@ void make_lrn(struct maker *m)
     at[1].whole.base = -((op->size - 1) / 2);
     const struct wl_expr *v = load_slot(m, st, o->in[0], at, 0);
     m->w->stage[st].body = wl_binary(m->w, WL_MUL, v, v);
-
-    st = make_stage(m, "out", m->out, WL_NONE, &d);
-    const struct wl_expr *t = load_temp(m, sum, &d);
-    t = wl_binary(m->w, WL_MUL, t, wl_literal(m->w, (float)((double)op->a / (double)op->size)));
-    t = wl_binary(m->w, WL_ADD, t, wl_literal(m->w, op->c));
-    v = lrn_scale(m->w, load_slot(m, st, o->in[0], d.at, 0), t, op->b);
-    m->w->stage[st].body = make_epilogue(m, st, &d, 1, v);
-    m->t->reduce_length = op->size;
+    lrn_out(m, &d, sum);
 }
 
 /* ---- movements ---- */

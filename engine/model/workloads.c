@@ -8,6 +8,7 @@
  *   depthwise:...     the same with a group for each channel
  *   maxpool:...       N=1 C=64 H=56 W=H R=3 S=R stride=2 pad=(R-1)/2; also avgpool
  *   globalavgpool:... N=1 C=64 H=7 W=H
+ *   lrn:...           N=1 C=64 H=56 W=H size=5
  *   softmax:MxN       over the last dimension; any number of dimensions
  *   add:AxBx...       x + y of one shape; also mul
  *   relu:AxBx...      also sigmoid
@@ -303,6 +304,14 @@ static int build_globalavgpool(struct args *a)
     return follow(a, node(a, "GlobalAveragePool", &x, 1, NULL, 0), false);
 }
 
+static int build_lrn(struct args *a)
+{
+    int x = image(a, 56);
+    struct graph_attr attr[] = {graph_int("size", number(a, "size", 5)), graph_float("alpha", 1e-4),
+                                graph_float("beta", 0.75)};
+    return follow(a, node(a, "LRN", &x, 1, attr, 3), false);
+}
+
 static int build_softmax(struct args *a)
 {
     need_dims(a, 1, LAYOUT_MAX_DIMS);
@@ -359,6 +368,7 @@ static int build_transpose(struct args *a)
     X(maxpool, "N=1,C=64,H=56,W=H,R=3,S=R,stride=2,pad=(R-1)/2")                                   \
     X(avgpool, "N=1,C=64,H=56,W=H,R=3,S=R,stride=2,pad=(R-1)/2")                                   \
     X(globalavgpool, "N=1,C=64,H=7,W=H")                                                           \
+    X(lrn, "N=1,C=64,H=56,W=H,size=5")                                                             \
     X(softmax, "MxN")                                                                              \
     X(transpose, "MxN")                                                                            \
     X(add, "AxBxC")                                                                                \
