@@ -72,7 +72,8 @@ static void plain_is_a_copy(void **state)
 static void blocked_pads_the_last_block(void **state)
 {
     (void)state;
-    static const int64_t dims[][4] = {{1, 16, 3, 3}, {2, 17, 3, 5}, {1, 3, 4, 4}, {3, 31, 1, 1}, {1, 48, 7, 1}};
+    static const int64_t dims[][4] = {
+        {1, 16, 3, 3}, {2, 17, 3, 5}, {1, 3, 4, 4}, {3, 31, 1, 1}, {1, 48, 7, 1}};
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++)
         for (int64_t block = 1; block <= 16; block *= 4)
             for (int dim = 0; dim < 4; dim++) {

@@ -74,21 +74,49 @@ static void makers_agree_with_the_reference(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "matmul:1x1x1", "matmul:5x7x3", "matmul:8x16x32,const,bias,relu", "matmul:3x4x5,add,gelu",
-        "dense:1x10x33", "dense:4x6x8,relu", "dense:2x3x4,tanh",
-        "conv2d:C=3,H=9,K=5,R=3", "conv2d:C=3,H=11,W=7,K=17,R=3,stride=2,bias,relu",
-        "conv2d:C=8,H=7,K=8,R=1,pad=0", "conv2d:C=20,H=6,K=24,bias,add,relu",
-        "conv2d:N=2,C=17,H=5,W=8,K=9,R=1,S=3,pad=1,stride=2", "conv2d:C=6,H=9,K=6,dilation=2,bias",
-        "conv2d:C=16,H=5,K=32,groups=2,relu", "conv2d:C=12,H=5,K=8,groups=4,bias,add",
-        "conv2d:C=32,H=4,K=32,groups=2,bias,sigmoid", "conv2d:C=5,H=8,K=3,R=5,stride=3,pad=4,relu6",
-        "conv2d:C=4,H=5,K=4,R=2,S=3,pad=0", "conv2d:C=16,H=4,K=16,R=4,pad=2,dilation=2",
-        "depthwise:C=5,H=7", "depthwise:C=20,H=6,stride=2,bias,relu6", "depthwise:N=2,C=16,H=5,R=5",
-        "maxpool:C=6,H=9", "maxpool:C=16,H=8,W=5,R=2,S=3,pad=0", "maxpool:C=3,H=7,stride=1,relu",
-        "avgpool:C=6,H=9", "avgpool:C=17,H=6,R=2,pad=0", "avgpool:C=4,H=5,R=3,stride=1,bias",
-        "globalavgpool:C=9,H=5", "globalavgpool:C=3,H=4,W=6,bias,relu",
-        "lrn:C=16,H=3", "lrn:C=32,H=4,W=3,size=4", "lrn:C=7,H=4,size=3,relu", "lrn:C=8,H=2,size=1",
-        "softmax:3x7", "softmax:10", "softmax:2x3x4", "transpose:3x5", "transpose:2x3x4",
-        "add:3x4x5", "mul:1x20x3x3,bias,relu", "relu:7", "sigmoid:1x6x3x3",
+        "matmul:1x1x1",
+        "matmul:5x7x3",
+        "matmul:8x16x32,const,bias,relu",
+        "matmul:3x4x5,add,gelu",
+        "dense:1x10x33",
+        "dense:4x6x8,relu",
+        "dense:2x3x4,tanh",
+        "conv2d:C=3,H=9,K=5,R=3",
+        "conv2d:C=3,H=11,W=7,K=17,R=3,stride=2,bias,relu",
+        "conv2d:C=8,H=7,K=8,R=1,pad=0",
+        "conv2d:C=20,H=6,K=24,bias,add,relu",
+        "conv2d:N=2,C=17,H=5,W=8,K=9,R=1,S=3,pad=1,stride=2",
+        "conv2d:C=6,H=9,K=6,dilation=2,bias",
+        "conv2d:C=16,H=5,K=32,groups=2,relu",
+        "conv2d:C=12,H=5,K=8,groups=4,bias,add",
+        "conv2d:C=32,H=4,K=32,groups=2,bias,sigmoid",
+        "conv2d:C=5,H=8,K=3,R=5,stride=3,pad=4,relu6",
+        "conv2d:C=4,H=5,K=4,R=2,S=3,pad=0",
+        "conv2d:C=16,H=4,K=16,R=4,pad=2,dilation=2",
+        "depthwise:C=5,H=7",
+        "depthwise:C=20,H=6,stride=2,bias,relu6",
+        "depthwise:N=2,C=16,H=5,R=5",
+        "maxpool:C=6,H=9",
+        "maxpool:C=16,H=8,W=5,R=2,S=3,pad=0",
+        "maxpool:C=3,H=7,stride=1,relu",
+        "avgpool:C=6,H=9",
+        "avgpool:C=17,H=6,R=2,pad=0",
+        "avgpool:C=4,H=5,R=3,stride=1,bias",
+        "globalavgpool:C=9,H=5",
+        "globalavgpool:C=3,H=4,W=6,bias,relu",
+        "lrn:C=16,H=3",
+        "lrn:C=32,H=4,W=3,size=4",
+        "lrn:C=7,H=4,size=3,relu",
+        "lrn:C=8,H=2,size=1",
+        "softmax:3x7",
+        "softmax:10",
+        "softmax:2x3x4",
+        "transpose:3x5",
+        "transpose:2x3x4",
+        "add:3x4x5",
+        "mul:1x20x3x3,bias,relu",
+        "relu:7",
+        "sigmoid:1x6x3x3",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (int block = 1; block <= 16; block = block == 1 ? 4 : block * 2)
@@ -126,16 +154,49 @@ static void bad_names_are_refused_with_a_sentence(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "matmul:", "matmul:3", "matmul:3x4", "matmul:3x4x", "matmul:3x4x5x6", "matmul:0x4x5",
-        "matmul:-1x4x5", "matmul:3x4x5,", "matmul:3x4x5,,bias", "matmul:3x4x5,frob",
-        "matmul:3x4x5,bias,bias", "matmul:3x4x5 ", "matmul:99999999999x1x1",
-        "matmul:1000000x1000000x1", "matmul:9999999999x9999999999x9999999999", "dense:axbxc",
-        "conv2d:C=", "conv2d:C=x", "conv2d:C=3,C=4", "conv2d:Q=3", "conv2d:3x3", "conv2d:=3",
-        "conv2d:C=0", "conv2d:H=0", "conv2d:R=0", "conv2d:stride=0", "conv2d:H=2,R=5,pad=0",
-        "conv2d:C=5,groups=2", "conv2d:groups=0", "conv2d:C=4,K=5,groups=2", "conv2d:K=9999999999",
-        "conv2d:C=100000,K=100000,R=9", "conv2d:pad=9999999999", "maxpool:pad=5", "softmax:",
-        "softmax:1x1x1x1x1x1x1x1x1", "add:2x3,frob=3", "depthwise:K=3", "nonsense:3", "conv2d",
-        "conv2d:C", "conv2d:C=3=4", "conv2d:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1",
+        "matmul:",
+        "matmul:3",
+        "matmul:3x4",
+        "matmul:3x4x",
+        "matmul:3x4x5x6",
+        "matmul:0x4x5",
+        "matmul:-1x4x5",
+        "matmul:3x4x5,",
+        "matmul:3x4x5,,bias",
+        "matmul:3x4x5,frob",
+        "matmul:3x4x5,bias,bias",
+        "matmul:3x4x5 ",
+        "matmul:99999999999x1x1",
+        "matmul:1000000x1000000x1",
+        "matmul:9999999999x9999999999x9999999999",
+        "dense:axbxc",
+        "conv2d:C=",
+        "conv2d:C=x",
+        "conv2d:C=3,C=4",
+        "conv2d:Q=3",
+        "conv2d:3x3",
+        "conv2d:=3",
+        "conv2d:C=0",
+        "conv2d:H=0",
+        "conv2d:R=0",
+        "conv2d:stride=0",
+        "conv2d:H=2,R=5,pad=0",
+        "conv2d:C=5,groups=2",
+        "conv2d:groups=0",
+        "conv2d:C=4,K=5,groups=2",
+        "conv2d:K=9999999999",
+        "conv2d:C=100000,K=100000,R=9",
+        "conv2d:pad=9999999999",
+        "maxpool:pad=5",
+        "softmax:",
+        "softmax:1x1x1x1x1x1x1x1x1",
+        "add:2x3,frob=3",
+        "depthwise:K=3",
+        "nonsense:3",
+        "conv2d",
+        "conv2d:C",
+        "conv2d:C=3=4",
+        "conv2d:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct task_list l = {0};
@@ -212,12 +273,18 @@ static int weight(struct build *b, int rank, const int64_t *dim)
     return v;
 }
 
-static int node(struct build *b, const char *op, const int *in, int nr_in, const struct graph_attr *attr,
-                int nr_attr)
+static int node(struct build *b, const char *op, const int *in, int nr_in,
+                const struct graph_attr *attr, int nr_attr)
 {
     int out = -1;
-    struct graph_call c = {.op = op, .name = op, .in = in, .nr_in = nr_in, .attr = attr,
-                           .nr_attr = nr_attr, .out = &out, .nr_out = 1};
+    struct graph_call c = {.op = op,
+                           .name = op,
+                           .in = in,
+                           .nr_in = nr_in,
+                           .attr = attr,
+                           .nr_attr = nr_attr,
+                           .out = &out,
+                           .nr_out = 1};
     if (graph_node(b->g, &c, &b->e))
         print_error("%s\n", b->e.msg);
     assert_true(out >= 0);
@@ -316,7 +383,8 @@ static void batchnorm_disappears_into_weights(void **state)
         float *out[2] = {malloc((size_t)n * sizeof(float)), malloc((size_t)n * sizeof(float))};
         struct task_list pl = {0};
         struct plan p = {0};
-        assert_int_equal(plan_build(&p, plain.g, &(struct model_options){.block = 1}, &pl, &plain.e), 0);
+        assert_int_equal(
+            plan_build(&p, plain.g, &(struct model_options){.block = 1}, &pl, &plain.e), 0);
         float in[108];
         for (int i = 0; i < 108; i++)
             in[i] = (float)((double)((i * 37) % 101) / 50 - 1);
@@ -343,8 +411,11 @@ static void residual_joins_the_later_branch(void **state)
     int right = conv(&b, relu(&b, conv(&b, a, 8, 1)), 16, 3);
     int y = relu(&b, node(&b, "Add", (int[]){left, right}, 2, NULL, 0));
     struct task_list l = finish(&b, y, 8);
-    const char *want[] = {"pack_8x5x5", "conv2d_8x5x5_k16_3x3s1_relu", "conv2d_16x5x5_k16_1x1s1",
-                          "conv2d_16x5x5_k8_1x1s1_relu", "conv2d_8x5x5_k16_3x3s1_add_relu",
+    const char *want[] = {"pack_8x5x5",
+                          "conv2d_8x5x5_k16_3x3s1_relu",
+                          "conv2d_16x5x5_k16_1x1s1",
+                          "conv2d_16x5x5_k8_1x1s1_relu",
+                          "conv2d_8x5x5_k16_3x3s1_add_relu",
                           "unpack_16x5x5"};
     assert_int_equal(l.nr, 6);
     for (int i = 0; i < l.nr; i++)
@@ -399,7 +470,8 @@ static void dense_block_is_placed_and_scaled_once(void **state)
     int y = relu(&b, batchnorm(&b, f));
     assert_int_equal(graph_output(b.g, y, &b.e), 0);
     assert_int_equal(graph_finish(b.g, &b.e), 0);
-    float *plain = run_graph(&b, x, y, 1), *blocked = run_graph(&b, x, y, 8), *odd = run_graph(&b, x, y, 16);
+    float *plain = run_graph(&b, x, y, 1), *blocked = run_graph(&b, x, y, 8),
+          *odd = run_graph(&b, x, y, 16);
     int64_t n = shape_size(&b.g->value[y]->shape);
     assert_close(blocked, plain, n);
     assert_close(odd, plain, n);
@@ -480,15 +552,18 @@ static void errors_name_operator_and_node(void **state)
     struct build b;
     begin(&b);
     int x = input4(&b, 3, 4, 4), out;
-    struct graph_call c = {.op = "Frobnicate", .name = "bar", .in = &x, .nr_in = 1, .out = &out,
-                           .nr_out = 1};
+    struct graph_call c = {
+        .op = "Frobnicate", .name = "bar", .in = &x, .nr_in = 1, .out = &out, .nr_out = 1};
     assert_int_equal(graph_node(b.g, &c, &b.e), ERR_UNSUPPORTED);
-    assert_memory_equal(b.e.msg, "operator \"Frobnicate\" of node \"bar\" is not supported; supported "
-                                 "are: Abs Add ", 76);
+    assert_memory_equal(b.e.msg,
+                        "operator \"Frobnicate\" of node \"bar\" is not supported; supported "
+                        "are: Abs Add ",
+                        76);
     err_clear(&b.e);
     c.op = "MaxPool";
     assert_int_equal(graph_node(b.g, &c, &b.e), ERR_INPUT);
-    assert_string_equal(b.e.msg, "operator \"MaxPool\" of node \"bar\" lacks attribute \"kernel_shape\"");
+    assert_string_equal(b.e.msg,
+                        "operator \"MaxPool\" of node \"bar\" lacks attribute \"kernel_shape\"");
     err_clear(&b.e);
     struct graph_attr a = graph_int("kernel_shape", 3);
     c.attr = &a;

@@ -3,7 +3,8 @@
  * ONNX files: real networks, conformance cases, hostile bytes.
  *
  * The files are in a folder beside the source tree, or in the one that SQUALL_SHARED names; tests
- * that need them are skipped where it is missing. SQUALL_SLOW_TESTS=1 runs all networks with numbers.
+ * that need them are skipped where it is missing. SQUALL_SLOW_TESTS=1 runs all networks with
+ * numbers.
  */
 #include <dirent.h>
 #include <math.h>
@@ -57,13 +58,13 @@ static uint8_t *slurp(const char *rest, size_t *size)
 
 static const struct network {
     const char *name;
-    int convs;        /* how often */
-    int distinct;     /* before fusion tells them apart by what follows */
+    int convs;         /* how often */
+    int distinct;      /* before fusion tells them apart by what follows */
     double conv, gemm; /* GFLOP */
 } networks[] = {
-    {"bvlc_alexnet", 5, 5, 1.192, 0.117}, {"densenet121", 121, 67, 5.668, 0},
+    {"bvlc_alexnet", 5, 5, 1.192, 0.117},   {"densenet121", 121, 67, 5.668, 0},
     {"inception_v1", 57, 49, 2.861, 0.002}, {"resnet50", 53, 23, 8.174, 0.004},
-    {"squeezenet", 26, 18, 0.698, 0},     {"vgg19", 16, 9, 39.017, 0.247},
+    {"squeezenet", 26, 18, 0.698, 0},       {"vgg19", 16, 9, 39.017, 0.247},
 };
 
 enum { NR_NETWORKS = sizeof networks / sizeof networks[0] };
@@ -239,7 +240,8 @@ static void run_seeded(const char *name, int block)
         max = fmax(max, fabs((double)want[i]));
         error = fmax(error, fabs((double)y[i] - (double)want[i]));
     }
-    print_message("%s, block %d: largest error %.2g of the largest value\n", name, block, error / max);
+    print_message("%s, block %d: largest error %.2g of the largest value\n", name, block,
+                  error / max);
     assert_true(error < 1e-4 * max);
     free(x);
     free(want);
@@ -283,7 +285,8 @@ static bool compare_output(const char *dir, int nr, const float *got, const stru
     for (int64_t k = 0; ok && k < shape_size(&s); k++) {
         double a = (double)got[k], b = (double)want[k];
         if (!(fabs(a - b) <= 1e-6 + 1e-3 * fabs(b)) && !(isnan(a) && isnan(b)))
-            ok = !err_set(e, ERR_INPUT, "output %d, element %lld is %g, not %g", nr, (long long)k, a, b);
+            ok = !err_set(e, ERR_INPUT, "output %d, element %lld is %g, not %g", nr, (long long)k,
+                          a, b);
     }
     free(want);
     free(path);
@@ -407,7 +410,8 @@ static bool survive(const uint8_t *data, size_t size)
 static void truncated_files_are_refused(void **state)
 {
     (void)state;
-    static const char *const files[] = {"models/light_squeezenet.onnx", "models/light_resnet50.onnx",
+    static const char *const files[] = {"models/light_squeezenet.onnx",
+                                        "models/light_resnet50.onnx",
                                         "models/light_bvlc_alexnet.onnx"};
     for (int i = 0; i < 3; i++) {
         size_t size;
@@ -428,10 +432,11 @@ static void truncated_files_are_refused(void **state)
 static void flipped_bytes_do_no_harm(void **state)
 {
     (void)state;
-    static const char *const files[] = {"models/light_squeezenet.onnx", "models/light_inception_v1.onnx",
-                                        "models/light_bvlc_alexnet.onnx",
-                                        "onnx-tests/pytorch-converted/test_Conv2d_depthwise/model.onnx",
-                                        "onnx-tests/pytorch-operator/test_operator_pad/model.onnx"};
+    static const char *const files[] = {
+        "models/light_squeezenet.onnx", "models/light_inception_v1.onnx",
+        "models/light_bvlc_alexnet.onnx",
+        "onnx-tests/pytorch-converted/test_Conv2d_depthwise/model.onnx",
+        "onnx-tests/pytorch-operator/test_operator_pad/model.onnx"};
     struct rng r;
     rng_seed(&r, 1);
     for (int i = 0; i < 5; i++) {
@@ -456,7 +461,8 @@ static void deep_nesting_is_refused(void **state)
     uint8_t *buf = malloc(LEVELS * 24), *at = buf + LEVELS * 24;
     size_t len = 0;
     for (int i = 0; i < LEVELS; i++) {
-        static const uint8_t tags[] = {0x32, 0x2a, 0x0a}; /* attribute.g, node.attribute, graph.node */
+        static const uint8_t tags[] = {0x32, 0x2a,
+                                       0x0a}; /* attribute.g, node.attribute, graph.node */
         for (int k = 0; k < 3; k++) {
             uint8_t head[6] = {tags[k]};
             int n = 1;
@@ -598,47 +604,116 @@ static void small_ints(struct small *s, char *name, size_t nr)
 }
 
 enum harm {
-    NONE, BATCH_FREE, HEIGHT_FREE, NEGATIVE_DIM, HUGE_DIM, NO_SHAPE, INT_INPUT, NO_INPUT_NAME,
-    SHORT_WEIGHTS, NEGATIVE_WEIGHT_DIM, HUGE_WEIGHTS, EXTERNAL, NO_WEIGHT_NAME, WEIGHT_TYPE,
-    UNKNOWN_OP, NO_OP, OTHER_DOMAIN, UNKNOWN_VALUE, CYCLE, TWICE, NO_OUTPUT, NEGATIVE_STRIDE,
-    HUGE_PAD, MANY_PADS, STRIDE_TYPE, ZERO_GROUP, NO_WEIGHTS, MANY_INPUTS, NR_HARMS
+    NONE,
+    BATCH_FREE,
+    HEIGHT_FREE,
+    NEGATIVE_DIM,
+    HUGE_DIM,
+    NO_SHAPE,
+    INT_INPUT,
+    NO_INPUT_NAME,
+    SHORT_WEIGHTS,
+    NEGATIVE_WEIGHT_DIM,
+    HUGE_WEIGHTS,
+    EXTERNAL,
+    NO_WEIGHT_NAME,
+    WEIGHT_TYPE,
+    UNKNOWN_OP,
+    NO_OP,
+    OTHER_DOMAIN,
+    UNKNOWN_VALUE,
+    CYCLE,
+    TWICE,
+    NO_OUTPUT,
+    NEGATIVE_STRIDE,
+    HUGE_PAD,
+    MANY_PADS,
+    STRIDE_TYPE,
+    ZERO_GROUP,
+    NO_WEIGHTS,
+    MANY_INPUTS,
+    NR_HARMS
 };
 
 static void small_harm(struct small *s, enum harm h)
 {
-    static char batch[] = "batch_size", height[] = "height", op[] = "Frob", domain[] = "com.example";
+    static char batch[] = "batch_size", height[] = "height", op[] = "Frob",
+                domain[] = "com.example";
     static char lost[] = "lost", strides[] = "strides", pads[] = "pads", group[] = "group";
     static char *many[64];
     switch (h) {
     case BATCH_FREE:
     case HEIGHT_FREE:
-        s->dim[h == BATCH_FREE ? 0 : 2].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        s->dim[h == BATCH_FREE ? 0 : 2].value_case =
+            ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
         s->dim[h == BATCH_FREE ? 0 : 2].dim_param = h == BATCH_FREE ? batch : height;
         break;
-    case NEGATIVE_DIM: s->dim[2].dim_value = -7; break;
-    case HUGE_DIM: s->dim[2].dim_value = INT64_MAX; break;
-    case NO_SHAPE: s->tensor_type.shape = NULL; break;
-    case INT_INPUT: s->tensor_type.elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT32; break;
-    case NO_INPUT_NAME: s->in.name = NULL; break;
-    case SHORT_WEIGHTS: s->tensor[0].n_float_data = 15; break;
-    case NEGATIVE_WEIGHT_DIM: s->w_dims[1] = -2; break;
-    case HUGE_WEIGHTS: s->w_dims[0] = s->w_dims[1] = INT64_C(1) << 40; break;
+    case NEGATIVE_DIM:
+        s->dim[2].dim_value = -7;
+        break;
+    case HUGE_DIM:
+        s->dim[2].dim_value = INT64_MAX;
+        break;
+    case NO_SHAPE:
+        s->tensor_type.shape = NULL;
+        break;
+    case INT_INPUT:
+        s->tensor_type.elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
+        break;
+    case NO_INPUT_NAME:
+        s->in.name = NULL;
+        break;
+    case SHORT_WEIGHTS:
+        s->tensor[0].n_float_data = 15;
+        break;
+    case NEGATIVE_WEIGHT_DIM:
+        s->w_dims[1] = -2;
+        break;
+    case HUGE_WEIGHTS:
+        s->w_dims[0] = s->w_dims[1] = INT64_C(1) << 40;
+        break;
     case EXTERNAL:
         s->tensor[0].has_data_location = 1;
         s->tensor[0].data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
         break;
-    case NO_WEIGHT_NAME: s->tensor[0].name = NULL; break;
-    case WEIGHT_TYPE: s->tensor[0].data_type = ONNX__TENSOR_PROTO__DATA_TYPE__STRING; break;
-    case UNKNOWN_OP: s->node[0].op_type = op; break;
-    case NO_OP: s->node[0].op_type = NULL; break;
-    case OTHER_DOMAIN: s->node[0].domain = domain; break;
-    case UNKNOWN_VALUE: s->names[0][0] = lost; break;
-    case CYCLE: s->names[0][0] = s->names[1][1]; break;
-    case TWICE: s->names[1][1] = s->names[0][2]; break;
-    case NO_OUTPUT: s->graph.n_output = 0; break;
-    case NEGATIVE_STRIDE: s->ints[0] = -1; small_ints(s, strides, 2); break;
-    case HUGE_PAD: s->ints[3] = INT64_MAX; small_ints(s, pads, 4); break;
-    case MANY_PADS: small_ints(s, pads, 3); break;
+    case NO_WEIGHT_NAME:
+        s->tensor[0].name = NULL;
+        break;
+    case WEIGHT_TYPE:
+        s->tensor[0].data_type = ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+        break;
+    case UNKNOWN_OP:
+        s->node[0].op_type = op;
+        break;
+    case NO_OP:
+        s->node[0].op_type = NULL;
+        break;
+    case OTHER_DOMAIN:
+        s->node[0].domain = domain;
+        break;
+    case UNKNOWN_VALUE:
+        s->names[0][0] = lost;
+        break;
+    case CYCLE:
+        s->names[0][0] = s->names[1][1];
+        break;
+    case TWICE:
+        s->names[1][1] = s->names[0][2];
+        break;
+    case NO_OUTPUT:
+        s->graph.n_output = 0;
+        break;
+    case NEGATIVE_STRIDE:
+        s->ints[0] = -1;
+        small_ints(s, strides, 2);
+        break;
+    case HUGE_PAD:
+        s->ints[3] = INT64_MAX;
+        small_ints(s, pads, 4);
+        break;
+    case MANY_PADS:
+        small_ints(s, pads, 3);
+        break;
     case STRIDE_TYPE:
         small_ints(s, strides, 2);
         s->attr[0].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
@@ -647,14 +722,17 @@ static void small_harm(struct small *s, enum harm h)
         small_ints(s, group, 0);
         s->attr[0].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
         break;
-    case NO_WEIGHTS: s->node[0].n_input = 1; break;
+    case NO_WEIGHTS:
+        s->node[0].n_input = 1;
+        break;
     case MANY_INPUTS:
         for (int i = 0; i < 64; i++)
             many[i] = s->names[0][0];
         s->node[1].input = many;
         s->node[1].n_input = 64;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -674,7 +752,8 @@ static void each_defect_has_its_sentence(void **state)
         [EXTERNAL] = "tensor \"w\" keeps its data in another file",
         [NO_WEIGHT_NAME] = "initializer 0 has no name",
         [WEIGHT_TYPE] = "computes with \"w\", which is not float32",
-        [UNKNOWN_OP] = "operator \"Frob\" of node \"first\" is not supported; supported are: Abs Add",
+        [UNKNOWN_OP] =
+            "operator \"Frob\" of node \"first\" is not supported; supported are: Abs Add",
         [NO_OP] = "node \"first\" has no operator",
         [OTHER_DOMAIN] = "is of domain \"com.example\"",
         [UNKNOWN_VALUE] = "node \"first\" reads \"lost\", which nothing computes",

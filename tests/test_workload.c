@@ -79,8 +79,19 @@ static void finish_refuses_loads_outside(void **state)
 }
 
 enum fault {
-    NO_OUTPUT, TWO_OUTPUTS, EMPTY_AXIS, HUGE_TENSOR, FILLS_INPUT, FILLS_TWICE, FILLS_OUTSIDE,
-    FILLS_PART, READS_UNFILLED, READS_ITSELF, SUM_WITHOUT_AXES, NO_BODY, NR_FAULTS
+    NO_OUTPUT,
+    TWO_OUTPUTS,
+    EMPTY_AXIS,
+    HUGE_TENSOR,
+    FILLS_INPUT,
+    FILLS_TWICE,
+    FILLS_OUTSIDE,
+    FILLS_PART,
+    READS_UNFILLED,
+    READS_ITSELF,
+    SUM_WITHOUT_AXES,
+    NO_BODY,
+    NR_FAULTS
 };
 
 static void make_fault(struct workload *w, enum fault fault)
@@ -95,7 +106,8 @@ static void make_fault(struct workload *w, enum fault fault)
     struct affine same[] = {affine_axis(0, 1), affine_axis(1, 1)};
     for (int i = 0; i < 2; i++) {
         int out = i ? y : fault == FILLS_INPUT ? x : t;
-        int s = workload_stage(w, i ? "out" : "first", out, fault == SUM_WITHOUT_AXES ? WL_SUM : WL_NONE);
+        int s = workload_stage(w, i ? "out" : "first", out,
+                               fault == SUM_WITHOUT_AXES ? WL_SUM : WL_NONE);
         workload_axis(w, s, "m", fault == FILLS_PART && i ? 1 : 2, false);
         workload_axis(w, s, "n", fault == EMPTY_AXIS ? 0 : 4, false);
         if (fault == FILLS_TWICE)
@@ -158,10 +170,19 @@ static void every_operation_is_evaluated(void **state)
     static const struct {
         enum wl_op op;
         double want; /* of 0.75 and 2 */
-    } cases[] = {{WL_ADD, 2.75}, {WL_SUB, -1.25}, {WL_MUL, 1.5}, {WL_DIV, 0.375}, {WL_MAX, 2},
-                 {WL_MIN, 0.75}, {WL_POW, 0.5625}, {WL_NEG, -0.75}, {WL_ABS, 0.75},
-                 {WL_EXP, 2.117000016612675}, {WL_LOG, -0.2876820724517809},
-                 {WL_SQRT, 0.8660254037844386}, {WL_TANH, 0.6351489523872873},
+    } cases[] = {{WL_ADD, 2.75},
+                 {WL_SUB, -1.25},
+                 {WL_MUL, 1.5},
+                 {WL_DIV, 0.375},
+                 {WL_MAX, 2},
+                 {WL_MIN, 0.75},
+                 {WL_POW, 0.5625},
+                 {WL_NEG, -0.75},
+                 {WL_ABS, 0.75},
+                 {WL_EXP, 2.117000016612675},
+                 {WL_LOG, -0.2876820724517809},
+                 {WL_SQRT, 0.8660254037844386},
+                 {WL_TANH, 0.6351489523872873},
                  {WL_ERF, 0.7111556336535151}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct workload w;
@@ -171,8 +192,8 @@ static void every_operation_is_evaluated(void **state)
         workload_axis(&w, s, "m", 1, false);
         workload_axis(&w, s, "n", 1, false);
         const struct wl_expr *a = wl_literal(&w, 0.75f), *b = wl_literal(&w, 2);
-        w.stage[s].body = cases[i].op >= WL_NEG ? wl_unary(&w, cases[i].op, a)
-                                                : wl_binary(&w, cases[i].op, a, b);
+        w.stage[s].body =
+            cases[i].op >= WL_NEG ? wl_unary(&w, cases[i].op, a) : wl_binary(&w, cases[i].op, a, b);
         assert_int_equal(workload_finish(&w, &e), 0);
         float got;
         workload_interpret(&w, (float *[]){&got});

@@ -19,7 +19,6 @@
 
 #include "engine/model/graph.h"
 
-
 static struct node *producer(struct graph *g, int v)
 {
     int n = g->value[v]->node;
@@ -53,7 +52,8 @@ static bool is_per_channel(const struct graph *g, int v, const struct shape *s, 
     return true;
 }
 
-/* Operand 1 a per-channel constant, operand 0 of the shape of the result? Swaps them if that helps. */
+/* Operand 1 a per-channel constant, operand 0 of the shape of the result? Swaps them if that helps.
+ */
 static bool is_affine(struct graph *g, struct node *n)
 {
     bool commutes = n->op.kind == OP_ADD || n->op.kind == OP_MUL;
@@ -76,7 +76,8 @@ static void broadcast_shape(const struct shape *a, const struct shape *b, struct
 {
     out->rank = a->rank > b->rank ? a->rank : b->rank;
     for (int i = 1; i <= out->rank; i++) {
-        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
+        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1,
+                y = i <= b->rank ? b->dim[b->rank - i] : 1;
         out->dim[out->rank - i] = x > y ? x : y;
     }
 }
@@ -110,8 +111,7 @@ static int weight_scale(struct graph *g, const struct node *product, int c)
     const struct shape *ys = &g->value[product->out]->shape;
     const struct shape *ws = &g->value[product->in[1]]->shape;
     bool conv = product->op.kind == OP_CONV;
-    if (!g->value[product->in[1]]->is_const ||
-        !is_per_channel(g, c, ys, conv ? 1 : ys->rank - 1))
+    if (!g->value[product->in[1]]->is_const || !is_per_channel(g, c, ys, conv ? 1 : ys->rank - 1))
         return -1;
     int64_t nr = shape_size(&g->value[c]->shape);
     struct shape s = {.rank = ws->rank};
@@ -226,7 +226,7 @@ static void fold_concat(struct graph *g, int at)
 
 void graph_simplify(struct graph *g)
 {
-    int nr = g->nr_nodes; /* constants are added behind */
+    int nr = g->nr_nodes;      /* constants are added behind */
     for (int i = nr; i-- > 0;) /* from the longest list on: the shorter still stand as they were */
         if (g->node[i]->live && !g->node[i]->constant && g->node[i]->op.kind == OP_CONCAT)
             fold_concat(g, i);

@@ -72,7 +72,8 @@ static int ints_to_floats(struct call *c, int v)
 {
     const struct value *x = call_value(c, v);
     if (x->is_fill)
-        return graph_const_fill(c->g, x->name, GRAPH_F32, x->shape.rank, x->shape.dim, x->fill, c->e);
+        return graph_const_fill(c->g, x->name, GRAPH_F32, x->shape.rank, x->shape.dim, x->fill,
+                                c->e);
     int nr;
     float out[MAX_INTS];
     const int64_t *p = call_const_ints(c, 0, MAX_INTS, &nr);
@@ -111,7 +112,8 @@ void op_cast(struct call *c)
     else if (x->type == GRAPH_F32 && x->is_const && (to == TO_INT64 || to == TO_INT32))
         call_out(c, 0, floats_to_ints(c, v));
     else
-        call_fail(c, ERR_UNSUPPORTED, "converts between types other than float32 and constant integers");
+        call_fail(c, ERR_UNSUPPORTED,
+                  "converts between types other than float32 and constant integers");
 }
 
 void op_constant(struct call *c)
@@ -153,7 +155,7 @@ void op_constant_of_shape(struct call *c)
     }
     if (c->rc)
         return;
-    int v = graph_const_fill(c->g, c->c->out_name && c->c->nr_out ? c->c->out_name[0] : "", type, nr,
-                             dim, fill, c->e);
+    int v = graph_const_fill(c->g, c->c->out_name && c->c->nr_out ? c->c->out_name[0] : "", type,
+                             nr, dim, fill, c->e);
     call_out(c, 0, v);
 }

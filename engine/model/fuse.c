@@ -5,11 +5,12 @@
  * A group has a first operator of any kind and grows along operators on elements: it takes in the
  * readers of its result as long as one value leaves it. Usually that is the one reader of a result;
  * where a value is read twice (x * sigmoid(x)), readers are taken in on trial until all paths have
- * met again. Groups are grown from the last anchor to the first, so that an addition of two branches
- * joins the branch computed later; then operators on elements that are left form groups of their own.
+ * met again. Groups are grown from the last anchor to the first, so that an addition of two
+ * branches joins the branch computed later; then operators on elements that are left form groups of
+ * their own.
  *
- * A group has one result and every member leads to it. So a group that needs another's result cannot
- * be needed by it: execution in the order of the results' nodes is always possible.
+ * A group has one result and every member leads to it. So a group that needs another's result
+ * cannot be needed by it: execution in the order of the results' nodes is always possible.
  */
 #include <stdlib.h>
 #include <string.h>

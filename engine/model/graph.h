@@ -20,8 +20,8 @@
  * graph_finish() removes what no output needs and folds scales into weights. Then model_tasks()
  * makes tasks of it.
  *
- * Functions that return a value number return a negative error code on failure. All memory belongs to
- * the graph, and what is passed in is copied, unless said otherwise. Not thread-safe.
+ * Functions that return a value number return a negative error code on failure. All memory belongs
+ * to the graph, and what is passed in is copied, unless said otherwise. Not thread-safe.
  */
 #ifndef ENGINE_MODEL_GRAPH_H
 #define ENGINE_MODEL_GRAPH_H
@@ -71,7 +71,7 @@ struct graph {
     int nr_values, cap_values, nr_nodes, cap_nodes;
     struct value **value;
     struct node **node;
-    int nr_inputs, cap_inputs, *input; /* values, in the order of graph_input() */
+    int nr_inputs, cap_inputs, *input;    /* values, in the order of graph_input() */
     int nr_outputs, cap_outputs, *output; /* in the order of graph_output() */
     struct arena arena;
 };
@@ -95,10 +95,10 @@ enum graph_attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS
 struct graph_attr {
     const char *name;
     enum graph_attr_kind kind;
-    int64_t i;      /* ATTR_INT; ATTR_VALUE: number of a constant value */
-    double f;       /* ATTR_FLOAT */
-    const char *s;  /* ATTR_STRING, not terminated */
-    size_t nr;      /* length of s, ints or floats */
+    int64_t i;     /* ATTR_INT; ATTR_VALUE: number of a constant value */
+    double f;      /* ATTR_FLOAT */
+    const char *s; /* ATTR_STRING, not terminated */
+    size_t nr;     /* length of s, ints or floats */
     const int64_t *ints;
     const float *floats;
 };
@@ -115,7 +115,7 @@ struct graph_call {
     int nr_in;
     const struct graph_attr *attr;
     int nr_attr;
-    int *out;         /* gets the values; -1 where this reader cannot give that output */
+    int *out; /* gets the values; -1 where this reader cannot give that output */
     int nr_out;
     const char *const *out_name; /* names of the outputs for messages, or NULL */
 };
@@ -130,8 +130,8 @@ int graph_finish(struct graph *g, struct err *e);
 const char *graph_operators(void);
 
 /*
- * The elements of a float32 constant, computed at the first call and kept; NULL and a sentence where
- * it is no constant, has no values of its own, or needs more than `limit` bytes in all.
+ * The elements of a float32 constant, computed at the first call and kept; NULL and a sentence
+ * where it is no constant, has no values of its own, or needs more than `limit` bytes in all.
  */
 const float *graph_const_data(struct graph *g, int value, size_t limit, struct err *e);
 

@@ -32,7 +32,7 @@ void kernel_run(const struct kernel *k, float *const *array)
     for (int i = 0; i < k->nr_slots; i++) {
         literal[i] = k->slot[i].literal;
         have[i] = k->slot[i].role == SLOT_LITERAL ? &literal[i]
-                : k->slot[i].role == SLOT_INNER   ? NULL
+                  : k->slot[i].role == SLOT_INNER ? NULL
                                                   : array[i];
     }
     for (int i = 0; i < k->nr_ops; i++) {

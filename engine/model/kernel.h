@@ -15,7 +15,12 @@
 #include "engine/model/task.h"
 
 /* Tensors of a workload: operands, and up to five that its maker adds. */
-enum { KERNEL_OPS = 24, KERNEL_INPUTS = 24, KERNEL_OPERANDS = WL_MAX_TENSORS - 8, KERNEL_SLOTS = 80 };
+enum {
+    KERNEL_OPS = 24,
+    KERNEL_INPUTS = 24,
+    KERNEL_OPERANDS = WL_MAX_TENSORS - 8,
+    KERNEL_SLOTS = 80
+};
 
 enum slot_role { SLOT_INPUT, SLOT_CONST, SLOT_LITERAL, SLOT_INNER, SLOT_OUTPUT };
 

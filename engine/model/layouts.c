@@ -3,10 +3,10 @@
  * Layouts: in which stored form each value flows, and the calls that follow from it.
  *
  * With a channel block b > 1 values [N,C,H,W] with C > 4 flow as NCHWbc where their operator can
- * work on blocks: convolutions (grouped ones only if blocks do not straddle groups), pooling, LRN of
- * whole blocks, operators on elements, concatenations whose parts are whole blocks. Everything else is plain. A
- * value wanted in the other form is converted by a call of its own, once; where both forms are the
- * same bytes (1x1 images) nothing is done.
+ * work on blocks: convolutions (grouped ones only if blocks do not straddle groups), pooling, LRN
+ * of whole blocks, operators on elements, concatenations whose parts are whole blocks. Everything
+ * else is plain. A value wanted in the other form is converted by a call of its own, once; where
+ * both forms are the same bytes (1x1 images) nothing is done.
  *
  * Padding lanes of a block hold whatever the operators make of zeros: finite numbers, which
  * weights that are zero there make harmless (see fuse.c: risks_lanes).
@@ -60,7 +60,8 @@ static int add_buffer(struct flow *f, int value, int block, int same_as)
     struct plan *p = f->p;
     struct slot s = {.shape = f->g->value[value]->shape, .block = block};
     GROW(p->buffer, p->nr_buffers, p->cap_buffers);
-    p->buffer[p->nr_buffers] = (struct plan_buffer){value, block, slot_layout(&s), same_as, 0, false};
+    p->buffer[p->nr_buffers] =
+        (struct plan_buffer){value, block, slot_layout(&s), same_as, 0, false};
     f->buffer[value][block > 1] = p->nr_buffers;
     return p->nr_buffers++;
 }
@@ -116,7 +117,8 @@ static int convert(struct flow *f, int value, int block)
     }
     struct kernel k = {.nr_slots = 2, .nr_ops = 1};
     const struct shape *s = &f->g->value[value]->shape;
-    k.slot[0] = (struct slot){.role = SLOT_INPUT, .shape = *s, .block = have->block, .value = value};
+    k.slot[0] =
+        (struct slot){.role = SLOT_INPUT, .shape = *s, .block = have->block, .value = value};
     k.slot[1] = (struct slot){.role = SLOT_OUTPUT, .shape = *s, .block = block, .value = value};
     k.op[0] = (struct kernel_op){.op.kind = OP_RELAYOUT, .nr_in = 1, .in = {0}, .out = 1};
     node_where(f, value, k.where, sizeof k.where);
@@ -213,8 +215,7 @@ static struct choice choose_elements(const struct flow *f, const struct group *g
         for (int k = 0; k < n->nr_in; k++) {
             const struct value *v = f->g->value[n->in[k]];
             bool outside = v->node < 0 || f->gs.of_node[v->node] != f->gs.of_node[gr->node[0]];
-            any |= outside && native_of(f, n->in[k]) > 1 &&
-                   shape_equal(&v->shape, s);
+            any |= outside && native_of(f, n->in[k]) > 1 && shape_equal(&v->shape, s);
         }
     }
     int block = any && can_block(f, s) && (safe || s->dim[1] % f->block == 0) ? f->block : 1;
@@ -235,15 +236,16 @@ static struct choice choose(const struct flow *f, const struct group *gr)
 
 /* ---- kernels of groups ---- */
 
-static int add_slot(struct kernel *k, enum slot_role role, const struct value *v, int value, int block)
+static int add_slot(struct kernel *k, enum slot_role role, const struct value *v, int value,
+                    int block)
 {
     for (int i = 0; i < k->nr_slots; i++)
         if (k->slot[i].value == value && k->slot[i].role == role && k->slot[i].block == block)
             return i;
     if (k->nr_slots == KERNEL_SLOTS)
         return -1;
-    k->slot[k->nr_slots] = (struct slot){.role = role, .shape = v->shape, .block = block,
-                                         .value = value};
+    k->slot[k->nr_slots] =
+        (struct slot){.role = role, .shape = v->shape, .block = block, .value = value};
     return k->nr_slots++;
 }
 
@@ -257,8 +259,8 @@ static int wanted_block(const struct flow *f, const struct node *n, int i, struc
     return i == 0 || n->op.kind == OP_CONCAT ? c.x : 1;
 }
 
-static int operand_slot(struct flow *f, struct kernel *k, const struct node *n, int i, struct choice c,
-                        const struct shape *domain, int *slot)
+static int operand_slot(struct flow *f, struct kernel *k, const struct node *n, int i,
+                        struct choice c, const struct shape *domain, int *slot)
 {
     int value = n->in[i];
     const struct value *v = f->g->value[value];
@@ -316,8 +318,8 @@ static int group_kernel(struct flow *f, const struct group *gr, struct choice c,
         sort_operands(k, o);
         bool last = n->out == gr->result;
         if (!rc)
-            o->out = inner[i] = add_slot(k, last ? SLOT_OUTPUT : SLOT_INNER, f->g->value[n->out],
-                                         n->out, c.out);
+            o->out = inner[i] =
+                add_slot(k, last ? SLOT_OUTPUT : SLOT_INNER, f->g->value[n->out], n->out, c.out);
     }
     return rc;
 }
@@ -390,7 +392,11 @@ static int emit_group(struct flow *f, const struct group *gr)
 int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
                struct task_list *tasks, struct err *e)
 {
-    struct flow f = {.p = p, .g = g, .block = o->block > 1 ? o->block : 1, .tasks = tasks, .e = e,
+    struct flow f = {.p = p,
+                     .g = g,
+                     .block = o->block > 1 ? o->block : 1,
+                     .tasks = tasks,
+                     .e = e,
                      .place = !o->copy_concat};
     int rc = 0;
     p->graph = g;

@@ -14,7 +14,10 @@ static const char *const space_names[OP_MAX_WINDOW][OP_MAX_WINDOW] = {
 static void axis_name(char *out, int rank, int dim, bool matrix)
 {
     if (!matrix && rank >= 3 && rank <= 2 + OP_MAX_WINDOW)
-        snprintf(out, WL_NAME, "%s", dim == 0 ? "n" : dim == 1 ? "k" : space_names[rank - 3][dim - 2]);
+        snprintf(out, WL_NAME, "%s",
+                 dim == 0   ? "n"
+                 : dim == 1 ? "k"
+                            : space_names[rank - 3][dim - 2]);
     else if (dim >= rank - 2)
         snprintf(out, WL_NAME, "%s", dim == rank - 1 ? "n" : "m");
     else
@@ -146,17 +149,20 @@ static const struct wl_expr *lit(struct workload *w, double v)
     return wl_literal(w, (float)v);
 }
 
-static const struct wl_expr *add(struct workload *w, const struct wl_expr *a, const struct wl_expr *b)
+static const struct wl_expr *add(struct workload *w, const struct wl_expr *a,
+                                 const struct wl_expr *b)
 {
     return wl_binary(w, WL_ADD, a, b);
 }
 
-static const struct wl_expr *mul(struct workload *w, const struct wl_expr *a, const struct wl_expr *b)
+static const struct wl_expr *mul(struct workload *w, const struct wl_expr *a,
+                                 const struct wl_expr *b)
 {
     return wl_binary(w, WL_MUL, a, b);
 }
 
-static const struct wl_expr *clamp(struct workload *w, const struct wl_expr *x, float low, float high)
+static const struct wl_expr *clamp(struct workload *w, const struct wl_expr *x, float low,
+                                   float high)
 {
     if (low > -INFINITY)
         x = wl_binary(w, WL_MAX, x, wl_literal(w, low));
@@ -196,8 +202,9 @@ static const struct wl_expr *element1(struct workload *w, const struct op *op,
         return mul(w, mul(w, x, lit(w, 0.5)),
                    add(w, wl_unary(w, WL_ERF, mul(w, x, lit(w, 0.70710678118654752))), lit(w, 1)));
     case OP_GELU_TANH: { /* sqrt(2 / pi) (x + 0.044715 x^3) */
-        const struct wl_expr *t = mul(w, x, add(w, mul(w, mul(w, x, x), lit(w, 0.035677408136300125)),
-                                                lit(w, 0.79788456080286536)));
+        const struct wl_expr *t = mul(w, x,
+                                      add(w, mul(w, mul(w, x, x), lit(w, 0.035677408136300125)),
+                                          lit(w, 0.79788456080286536)));
         return mul(w, mul(w, x, lit(w, 0.5)), add(w, wl_unary(w, WL_TANH, t), lit(w, 1)));
     }
     case OP_ELU:
@@ -236,9 +243,9 @@ static const struct wl_expr *element1(struct workload *w, const struct op *op,
 const struct wl_expr *make_element(struct workload *w, const struct op *op, const struct wl_expr *x,
                                    const struct wl_expr *y)
 {
-    static const enum wl_op binary[] = {[OP_ADD] = WL_ADD, [OP_SUB] = WL_SUB, [OP_MUL] = WL_MUL,
-                                        [OP_DIV] = WL_DIV, [OP_POW] = WL_POW, [OP_MAX] = WL_MAX,
-                                        [OP_MIN] = WL_MIN};
+    static const enum wl_op binary[] = {
+        [OP_ADD] = WL_ADD, [OP_SUB] = WL_SUB, [OP_MUL] = WL_MUL, [OP_DIV] = WL_DIV,
+        [OP_POW] = WL_POW, [OP_MAX] = WL_MAX, [OP_MIN] = WL_MIN};
     if (op_operands(op->kind) == 1)
         return element1(w, op, x);
     if (op->kind == OP_PRELU)
@@ -265,8 +272,9 @@ const struct wl_expr *make_epilogue(struct maker *m, int stage, const struct dom
             int s = o->in[j];
             /* Lanes of padding must stay finite: there a divisor is 1. */
             float pad = o->op.kind == OP_DIV && j == 1 ? 1 : 0;
-            in[j] = have[s] ? have[s]
-                            : load_slot(m, stage, s, d->at + (d->rank - k->slot[s].shape.rank), pad);
+            in[j] = have[s]
+                        ? have[s]
+                        : load_slot(m, stage, s, d->at + (d->rank - k->slot[s].shape.rank), pad);
         }
         last = have[o->out] = make_element(m->w, &o->op, in[0], in[1]);
     }
@@ -304,7 +312,9 @@ static void operand_name(const struct kernel *k, int slot, char *out)
             snprintf(out, WL_NAME, "%s", i ? "w" : "x");
         return;
     }
-    const char *base = k->slot[slot].role == SLOT_CONST ? "b" : op_is_element(o->op.kind) ? "x" : "e";
+    const char *base = k->slot[slot].role == SLOT_CONST ? "b"
+                       : op_is_element(o->op.kind)      ? "x"
+                                                        : "e";
     int nr = 0;
     for (int i = 0; i < slot; i++)
         nr += k->slot[i].role == k->slot[slot].role && !is_anchor_operand(k, i);
@@ -358,14 +368,31 @@ void make_workload(const struct kernel *k, struct task *t, int *tensor)
     add_tensors(&m);
     t->reduce_length = 1;
     switch (k->op[0].op.kind) {
-    case OP_CONV: make_conv(&m); break;
-    case OP_POOL: make_pool(&m); break;
-    case OP_MATMUL: make_matmul(&m); break;
-    case OP_REDUCE: make_reduce(&m); break;
-    case OP_SOFTMAX: make_softmax(&m); break;
-    case OP_LRN: make_lrn(&m); break;
-    case OP_CONCAT: make_concat(&m); break;
-    case OP_RELAYOUT: make_relayout(&m); break;
-    default: make_move(&m);
+    case OP_CONV:
+        make_conv(&m);
+        break;
+    case OP_POOL:
+        make_pool(&m);
+        break;
+    case OP_MATMUL:
+        make_matmul(&m);
+        break;
+    case OP_REDUCE:
+        make_reduce(&m);
+        break;
+    case OP_SOFTMAX:
+        make_softmax(&m);
+        break;
+    case OP_LRN:
+        make_lrn(&m);
+        break;
+    case OP_CONCAT:
+        make_concat(&m);
+        break;
+    case OP_RELAYOUT:
+        make_relayout(&m);
+        break;
+    default:
+        make_move(&m);
     }
 }

@@ -3,8 +3,8 @@
  * Makers: from the operators of a kernel to the stages of its workload.
  *
  * What schedules rely on:
- *   - padding is a stage "pad" of its own, injective, with a guarded load, there only when something
- *     outside the input is read, and of exactly the extents that are read;
+ *   - padding is a stage "pad" of its own, injective, with a guarded load, there only when
+ * something outside the input is read, and of exactly the extents that are read;
  *   - a reduction is a stage of its own on spatial axes in the order of the output's memory;
  *   - all operators on elements after it are one stage "out" on the same spatial axes;
  *   - axes are named n, g (group), k (output channel, or block of them), z, y, x, ki (lane of the

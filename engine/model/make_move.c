@@ -95,7 +95,8 @@ void make_softmax(struct maker *m)
     for (int i = 0; i < kept.shape.rank; i++)
         if (axes >> i & 1)
             kept.shape.dim[i] = 1;
-    struct domain small = make_domain(&kept, false, 1), d = make_domain(&m->k->slot[o->out], false, 1);
+    struct domain small = make_domain(&kept, false, 1),
+                  d = make_domain(&m->k->slot[o->out], false, 1);
     int max = make_temp(m, "max", &small), sum = make_temp(m, "sum", &small);
     struct position at[LAYOUT_MAX_DIMS];
     int st = make_stage(m, "max", max, WL_MAXIMUM, &small);
@@ -155,8 +156,8 @@ static void lrn_edge(struct maker *m, const char *name, int squares, int64_t fro
 }
 
 /*
- * Blocked: a window of channels crosses blocks. So the squares go to an array with all channels of a
- * pixel side by side and zeros at both ends, where the lanes of a block read windows that are
+ * Blocked: a window of channels crosses blocks. So the squares go to an array with all channels of
+ * a pixel side by side and zeros at both ends, where the lanes of a block read windows that are
  * neighbours in memory. The number of channels is a multiple of the block.
  */
 static void lrn_blocked(struct maker *m, const struct domain *d)

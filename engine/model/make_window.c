@@ -55,7 +55,10 @@ static struct window_input pad_input(struct maker *m, int slot, const struct op_
     int st = workload_stage(m->w, "pad", in.tensor, WL_NONE);
     struct affine idx[LAYOUT_MAX_DIMS];
     for (int i = 0; i < nr_dims; i++) {
-        const char *name = i == 0 ? "n" : i == 1 ? "c" : i < 2 + w->nr ? space_axis[w->nr - 1][i - 2] : "ci";
+        const char *name = i == 0          ? "n"
+                           : i == 1        ? "c"
+                           : i < 2 + w->nr ? space_axis[w->nr - 1][i - 2]
+                                           : "ci";
         idx[i] = affine_axis(workload_axis(m->w, st, name, dim[i], false), 1);
         if (i >= 2 && i < 2 + w->nr)
             idx[i].base = -w->pad[i - 2];
@@ -73,7 +76,8 @@ static int reduction_target(struct maker *m, const struct domain *d, const char 
 /* ---- convolution ---- */
 
 /* Adds the reduction axes and sets the body: input times weight. */
-static void conv_body(struct maker *m, int st, const struct domain *d, const struct window_input *in)
+static void conv_body(struct maker *m, int st, const struct domain *d,
+                      const struct window_input *in)
 {
     const struct kernel_op *o = &m->k->op[0];
     const struct slot *x = &m->k->slot[o->in[0]], *w = &m->k->slot[o->in[1]];
@@ -141,8 +145,8 @@ static int64_t counted(const struct op *op, int i, int64_t in, int64_t at)
 }
 
 /*
- * What the sum of each window is multiplied with: a number where all windows count as many elements,
- * else a constant array over space, made here.
+ * What the sum of each window is multiplied with: a number where all windows count as many
+ * elements, else a constant array over space, made here.
  */
 static const struct wl_expr *pool_scale(struct maker *m, int st, const struct domain *d, int table)
 {
@@ -196,7 +200,8 @@ void make_pool(struct maker *m)
     struct domain d = make_domain(y, false, 1);
     int target = reduction_target(m, &d, "acc", !max);
     int st = make_stage(m, "pool", target, max ? WL_MAXIMUM : WL_SUM, &d);
-    struct affine xi[LAYOUT_MAX_DIMS] = {d.at[0].whole, d.at[1].split ? d.at[1].outer : d.at[1].whole};
+    struct affine xi[LAYOUT_MAX_DIMS] = {d.at[0].whole,
+                                         d.at[1].split ? d.at[1].outer : d.at[1].whole};
     m->t->reduce_length = 1;
     for (int i = 0; i < win->nr; i++) {
         int tap = workload_axis(m->w, st, window_axis[win->nr - 1][i], win->size[i], true);

@@ -28,8 +28,8 @@ int model_tasks_from_onnx(const char *path, const struct model_options *o, struc
                           struct err *e);
 
 /*
- * Named workloads: "matmul:MxNxK", "dense:MxNxK", "conv2d:...", documented in workloads.c and in the
- * README. Is `text` of that form (a known kind, then a colon)?
+ * Named workloads: "matmul:MxNxK", "dense:MxNxK", "conv2d:...", documented in workloads.c and in
+ * the README. Is `text` of that form (a known kind, then a colon)?
  */
 bool model_is_named_workload(const char *text);
 int model_task_from_name(const char *text, const struct model_options *o, struct task_list *out,

@@ -2,9 +2,9 @@
 /*
  * ONNX files.
  *
- * The file is foreign: before it is unpacked its nesting is checked (the unpacker recurses), while it
- * is unpacked its memory is counted (an empty message of two bytes becomes a struct of hundreds),
- * and every number, size and name is checked before it is used.
+ * The file is foreign: before it is unpacked its nesting is checked (the unpacker recurses), while
+ * it is unpacked its memory is counted (an empty message of two bytes becomes a struct of
+ * hundreds), and every number, size and name is checked before it is used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,19 +114,21 @@ static bool input_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *shap
             dim[i] = d->dim_value;
         else if (fixed && d->dim_value < -1)
             return !onnx_fail(r, ERR_INPUT, "dimension %zu of input \"%s\" is %lld", i, name,
-                         (long long)d->dim_value);
+                              (long long)d->dim_value);
         else if (i == 0 || (named && contains_batch(d->dim_param)))
             dim[i] = 1;
         else
-            return !onnx_fail(r, ERR_UNSUPPORTED,
-                         "dimension %zu of input \"%s\" is free (\"%s\"), export the model with "
-                         "fixed sizes",
-                         i, name, named ? onnx_clean(r, d->dim_param) : "?");
+            return !onnx_fail(
+                r, ERR_UNSUPPORTED,
+                "dimension %zu of input \"%s\" is free (\"%s\"), export the model with "
+                "fixed sizes",
+                i, name, named ? onnx_clean(r, d->dim_param) : "?");
     }
     return true;
 }
 
-/* In a conformance case whatever is no array of float32 is a constant of the file that goes with it. */
+/* In a conformance case whatever is no array of float32 is a constant of the file that goes with
+ * it. */
 static void bind_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v, const char *path)
 {
     size_t size;
@@ -155,8 +157,8 @@ static void read_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v)
         return;
     }
     if (t->shape->n_dim > LAYOUT_MAX_DIMS) {
-        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" has %zu dimensions, at most %d are supported", name,
-             t->shape->n_dim, LAYOUT_MAX_DIMS);
+        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" has %zu dimensions, at most %d are supported",
+                  name, t->shape->n_dim, LAYOUT_MAX_DIMS);
         return;
     }
     if (!input_dims(r, t->shape, name, dim))
@@ -200,12 +202,12 @@ static bool read_attr(struct onnx_reader *r, const Onnx__AttributeProto *a, stru
 {
     int type = a->type;
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) /* IR 1 and 2 */
-        type = a->t        ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR
-             : a->n_ints   ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS
-             : a->n_floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
-             : a->has_i    ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
-             : a->has_f    ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
-                           : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+        type = a->t          ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR
+               : a->n_ints   ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS
+               : a->n_floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
+               : a->has_i    ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
+               : a->has_f    ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
+                             : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
     *out = (struct graph_attr){.name = a->name ? a->name : ""};
     switch (type) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
@@ -267,13 +269,14 @@ static int input_of_node(struct onnx_reader *r, const Onnx__GraphProto *g, const
     int v = find_name(&r->names, name);
     if (v == VALUE_NOT_GIVEN)
         onnx_fail(r, ERR_UNSUPPORTED, "node \"%s\" reads \"%s\", an output that is not supported",
-             node_name(r, n), onnx_clean(r, name));
+                  node_name(r, n), onnx_clean(r, name));
     else if (v < 0)
-        onnx_fail(r, ERR_INPUT, is_made_later(g, name)
-                               ? "node \"%s\" reads \"%s\" before it is computed: nodes are out of "
-                                 "order or in a cycle"
-                               : "node \"%s\" reads \"%s\", which nothing computes",
-             node_name(r, n), onnx_clean(r, name));
+        onnx_fail(r, ERR_INPUT,
+                  is_made_later(g, name)
+                      ? "node \"%s\" reads \"%s\" before it is computed: nodes are out of "
+                        "order or in a cycle"
+                      : "node \"%s\" reads \"%s\", which nothing computes",
+                  node_name(r, n), onnx_clean(r, name));
     return v < 0 ? VALUE_NONE : v;
 }
 
@@ -282,9 +285,14 @@ static void call_node(struct onnx_reader *r, const Onnx__GraphProto *g, const On
     int *in = xcalloc(n->n_input, sizeof *in), *out = xcalloc(n->n_output, sizeof *out);
     const char **out_name = xcalloc(n->n_output, sizeof *out_name);
     struct graph_attr *attr = xcalloc(n->n_attribute, sizeof *attr);
-    struct graph_call c = {.op = onnx_clean(r, n->op_type), .name = onnx_clean(r, n->name), .in = in,
-                           .nr_in = (int)n->n_input, .attr = attr, .out = out,
-                           .nr_out = (int)n->n_output, .out_name = out_name};
+    struct graph_call c = {.op = onnx_clean(r, n->op_type),
+                           .name = onnx_clean(r, n->name),
+                           .in = in,
+                           .nr_in = (int)n->n_input,
+                           .attr = attr,
+                           .out = out,
+                           .nr_out = (int)n->n_output,
+                           .out_name = out_name};
     for (size_t i = 0; i < n->n_input && !r->rc; i++)
         in[i] = input_of_node(r, g, n, n->input[i]);
     for (size_t i = 0; i < n->n_attribute && !r->rc; i++)
@@ -300,8 +308,8 @@ static void call_node(struct onnx_reader *r, const Onnx__GraphProto *g, const On
         if (!*name)
             continue;
         if (find_name(&r->names, name) != VALUE_UNKNOWN)
-            onnx_fail(r, ERR_INPUT, "node \"%s\" computes \"%s\", which is there already", node_name(r, n),
-                 out_name[i]);
+            onnx_fail(r, ERR_INPUT, "node \"%s\" computes \"%s\", which is there already",
+                      node_name(r, n), out_name[i]);
         set_name(&r->names, name, out[i] >= 0 ? out[i] : VALUE_NOT_GIVEN);
     }
     free(attr);
@@ -317,9 +325,11 @@ static void read_nodes(struct onnx_reader *r, const Onnx__GraphProto *g)
         if (!n->op_type || !*n->op_type)
             onnx_fail(r, ERR_INPUT, "node \"%s\" has no operator", node_name(r, n));
         else if (n->domain && *n->domain && strcmp(n->domain, "ai.onnx") != 0)
-            onnx_fail(r, ERR_UNSUPPORTED, "operator \"%s\" of node \"%s\" is of domain \"%s\", which is not "
-                 "supported; supported are: %s",
-                 onnx_clean(r, n->op_type), node_name(r, n), onnx_clean(r, n->domain), graph_operators());
+            onnx_fail(r, ERR_UNSUPPORTED,
+                      "operator \"%s\" of node \"%s\" is of domain \"%s\", which is not "
+                      "supported; supported are: %s",
+                      onnx_clean(r, n->op_type), node_name(r, n), onnx_clean(r, n->domain),
+                      graph_operators());
         else
             call_node(r, g, n);
     }
@@ -332,7 +342,8 @@ static void read_outputs(struct onnx_reader *r, const Onnx__GraphProto *g)
         int v = name ? find_name(&r->names, name) : VALUE_UNKNOWN;
         if (v < 0)
             onnx_fail(r, v == VALUE_NOT_GIVEN ? ERR_UNSUPPORTED : ERR_INPUT, "output \"%s\" is %s",
-                 onnx_clean(r, name), v == VALUE_NOT_GIVEN ? "not supported" : "computed by no node");
+                      onnx_clean(r, name),
+                      v == VALUE_NOT_GIVEN ? "not supported" : "computed by no node");
         else
             r->rc = graph_output(r->g, v, r->e);
     }
@@ -409,8 +420,8 @@ static struct graph *parse(const void *data, size_t size, const char *name,
     }
     m = onnx__model_proto__unpack(&alloc, size, data);
     if (!m || !m->graph) {
-        onnx_fail(&r, ERR_INPUT, m ? "has no graph, is it an ONNX file?"
-                              : "is not an ONNX file, or is damaged");
+        onnx_fail(&r, ERR_INPUT,
+                  m ? "has no graph, is it an ONNX file?" : "is not an ONNX file, or is damaged");
         goto out;
     }
     r.g = graph_new(model_name(&r.arena, name), opset_of(m));

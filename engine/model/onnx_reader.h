@@ -12,7 +12,7 @@ struct name_map {
     struct name_entry {
         const char *name; /* of the unpacked file */
         int value;
-    } *entry;
+    } * entry;
     size_t nr, cap;
 };
 
@@ -20,7 +20,7 @@ struct name_map {
 struct onnx_reader {
     struct graph *g;
     struct name_map names;
-    struct arena arena;         /* cleaned names */
+    struct arena arena;           /* cleaned names */
     const struct onnx_case *bind; /* or NULL */
     int nr_bound;
     struct err *e;

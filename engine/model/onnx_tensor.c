@@ -15,9 +15,9 @@
 static float from_half(uint16_t h)
 {
     int exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
-    float v = exponent == 0 ? ldexpf((float)fraction, -24)
-            : exponent == 31 ? (fraction ? NAN : INFINITY)
-                             : ldexpf((float)(fraction + 1024), exponent - 25);
+    float v = exponent == 0    ? ldexpf((float)fraction, -24)
+              : exponent == 31 ? (fraction ? NAN : INFINITY)
+                               : ldexpf((float)(fraction + 1024), exponent - 25);
     return h & 0x8000 ? -v : v;
 }
 
@@ -147,13 +147,14 @@ static int64_t typed_int(const Onnx__TensorProto *t, size_t i)
 }
 
 /* Checks dimensions and the amount of data; *nr gets the number of elements. */
-static bool check_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name, size_t *nr)
+static bool check_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
+                         size_t *nr)
 {
     struct shape s = {.rank = (int)t->n_dims};
     *nr = 0;
     if (t->n_dims > LAYOUT_MAX_DIMS) {
-        onnx_fail(r, ERR_UNSUPPORTED, "tensor \"%s\" has %zu dimensions, at most %d are supported", name,
-             t->n_dims, LAYOUT_MAX_DIMS);
+        onnx_fail(r, ERR_UNSUPPORTED, "tensor \"%s\" has %zu dimensions, at most %d are supported",
+                  name, t->n_dims, LAYOUT_MAX_DIMS);
         return false;
     }
     for (size_t i = 0; i < t->n_dims; i++)
@@ -163,25 +164,29 @@ static bool check_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, cons
     bool by_bytes = t->has_raw_data;
     size_t have = by_bytes ? t->raw_data.len : typed_count(t);
     if (size < 0)
-        onnx_fail(r, ERR_LIMIT, "tensor \"%s\" has a negative dimension or more than 2^31 elements", name);
+        onnx_fail(r, ERR_LIMIT, "tensor \"%s\" has a negative dimension or more than 2^31 elements",
+                  name);
     else if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL || t->n_external_data)
-        onnx_fail(r, ERR_UNSUPPORTED,
-             "tensor \"%s\" keeps its data in another file, save the model with its data inside", name);
+        onnx_fail(
+            r, ERR_UNSUPPORTED,
+            "tensor \"%s\" keeps its data in another file, save the model with its data inside",
+            name);
     else if (t->segment)
         onnx_fail(r, ERR_UNSUPPORTED, "tensor \"%s\" is stored in segments", name);
     else if (raw && have != (size_t)size * (by_bytes ? raw : 1))
         onnx_fail(r, ERR_INPUT, "tensor \"%s\" has %zu %s where %zu are needed", name, have,
-             by_bytes ? "bytes" : "elements", (size_t)size * (by_bytes ? raw : 1));
+                  by_bytes ? "bytes" : "elements", (size_t)size * (by_bytes ? raw : 1));
     *nr = (size_t)(size > 0 ? size : 0);
     return !r->rc;
 }
 
-static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name, size_t nr)
+static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
+                        size_t nr)
 {
     bool raw = t->has_raw_data;
     if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !raw)
-        return graph_const_f32(r->g, name, (int)t->n_dims, t->dims, nr ? t->float_data : &(float){0},
-                               r->e);
+        return graph_const_f32(r->g, name, (int)t->n_dims, t->dims,
+                               nr ? t->float_data : &(float){0}, r->e);
     float *v = xmalloc(nr * sizeof *v);
     size_t step = raw_size(t->data_type);
     if (raw && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && nr)
@@ -195,13 +200,14 @@ static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const
     return value;
 }
 
-static int int_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name, size_t nr)
+static int int_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
+                      size_t nr)
 {
     int64_t *v = xmalloc(nr * sizeof *v);
     size_t step = raw_size(t->data_type);
     for (size_t i = 0; i < nr; i++)
-        v[i] = t->has_raw_data ? raw_int(t->data_type, t->raw_data.data + i * step)
-                               : typed_int(t, i);
+        v[i] =
+            t->has_raw_data ? raw_int(t->data_type, t->raw_data.data + i * step) : typed_int(t, i);
     int value = graph_const_i64(r->g, name, (int)t->n_dims, t->dims, v, r->e);
     free(v);
     return value;

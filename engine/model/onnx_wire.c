@@ -7,8 +7,19 @@
 enum { MAX_DEPTH = 32 };
 
 /* Messages on the way to one that contains itself, and the fields that lead on. */
-enum message { MODEL, GRAPH, NODE, ATTRIBUTE, VALUE_INFO, TYPE, TYPE_HOLDER, MAP, FUNCTION, TRAINING,
-               LEAF };
+enum message {
+    MODEL,
+    GRAPH,
+    NODE,
+    ATTRIBUTE,
+    VALUE_INFO,
+    TYPE,
+    TYPE_HOLDER,
+    MAP,
+    FUNCTION,
+    TRAINING,
+    LEAF
+};
 
 static const struct edge {
     enum message from;

@@ -2,10 +2,10 @@
 /*
  * Operators of a graph, after reading: few kinds, attributes resolved, shapes known.
  *
- * What a file calls Conv, Gemm, BatchNormalization or Clip is broken up on entry (ops_*.c) into these
- * kinds, each with one output: a bias is an addition, a batch normalisation is a multiplication and
- * an addition of constants, Gemm is a matrix product and what follows it. So fusion has one case
- * where the file formats have many.
+ * What a file calls Conv, Gemm, BatchNormalization or Clip is broken up on entry (ops_*.c) into
+ * these kinds, each with one output: a bias is an addition, a batch normalisation is a
+ * multiplication and an addition of constants, Gemm is a matrix product and what follows it. So
+ * fusion has one case where the file formats have many.
  */
 #ifndef ENGINE_MODEL_OP_H
 #define ENGINE_MODEL_OP_H
@@ -68,10 +68,10 @@ enum op_kind {
     OP_LRN,                  /* x [N,C,...], over channels */
     OP_CONCAT,               /* any number of inputs */
     OP_TRANSPOSE,
-    OP_PAD,                  /* constant, in front and behind; negative crops */
+    OP_PAD, /* constant, in front and behind; negative crops */
     OP_SLICE,
-    OP_RESHAPE,              /* same elements in the same order: a view */
-    OP_RELAYOUT,             /* same logical array, other stored layout */
+    OP_RESHAPE,  /* same elements in the same order: a view */
+    OP_RELAYOUT, /* same logical array, other stored layout */
     OP_NR_KINDS,
 };
 
@@ -90,15 +90,15 @@ struct op {
     /* OP_LEAKY, OP_ELU: a is the slope; OP_CLIP: a, b the bounds; OP_HARD_SIGMOID: a x + b;
      * OP_SELU: a alpha, b gamma; OP_LRN: a alpha, b beta, c bias; OP_PAD: a the value */
     float a, b, c;
-    struct op_window window; /* OP_CONV, OP_POOL */
-    int64_t groups;          /* OP_CONV */
-    bool max, include_pad;   /* OP_POOL */
-    bool trans_a, trans_b;   /* OP_MATMUL */
-    bool log;                /* OP_SOFTMAX: its logarithm */
-    enum op_reduce reduce;   /* OP_REDUCE */
-    unsigned axes;           /* OP_REDUCE, OP_SOFTMAX: bit set */
-    int axis;                /* OP_CONCAT */
-    int64_t size;            /* OP_LRN: channels in the window */
+    struct op_window window;       /* OP_CONV, OP_POOL */
+    int64_t groups;                /* OP_CONV */
+    bool max, include_pad;         /* OP_POOL */
+    bool trans_a, trans_b;         /* OP_MATMUL */
+    bool log;                      /* OP_SOFTMAX: its logarithm */
+    enum op_reduce reduce;         /* OP_REDUCE */
+    unsigned axes;                 /* OP_REDUCE, OP_SOFTMAX: bit set */
+    int axis;                      /* OP_CONCAT */
+    int64_t size;                  /* OP_LRN: channels in the window */
     int64_t at[LAYOUT_MAX_DIMS];   /* OP_PAD: in front; OP_SLICE: start; OP_TRANSPOSE: input axis */
     int64_t step[LAYOUT_MAX_DIMS]; /* OP_SLICE */
 };
@@ -110,8 +110,8 @@ static inline bool op_is_element(enum op_kind kind)
 
 /* Text of a kind in task names: "conv", "relu". */
 const char *op_text(enum op_kind kind);
-int op_operands(enum op_kind kind);  /* of an element operator: 1 or 2 */
-int op_repeats(enum op_kind kind);   /* occurrences of the first operand in its expression */
+int op_operands(enum op_kind kind); /* of an element operator: 1 or 2 */
+int op_repeats(enum op_kind kind);  /* occurrences of the first operand in its expression */
 bool op_keeps_lanes(enum op_kind kind);
 
 /* Elements, or -1 past 2^31: no array of a network is larger. */

@@ -230,7 +230,8 @@ static const struct graph_attr *find(struct call *c, const char *name)
 static const struct graph_attr *find_kind(struct call *c, const char *name,
                                           enum graph_attr_kind kind)
 {
-    static const char *const text[] = {"an int", "a float", "a string", "ints", "floats", "a tensor"};
+    static const char *const text[] = {"an int", "a float", "a string",
+                                       "ints",   "floats",  "a tensor"};
     const struct graph_attr *a = find(c, name);
     if (a && a->kind != kind) {
         call_fail(c, ERR_INPUT, "has attribute \"%s\" of a wrong type, it must be %s", name,
@@ -306,7 +307,8 @@ struct shape_text shape_text(const struct shape *s)
     return t;
 }
 
-int call_emit(struct call *c, const struct op *op, const int *in, int nr_in, const struct shape *out)
+int call_emit(struct call *c, const struct op *op, const int *in, int nr_in,
+              const struct shape *out)
 {
     for (int i = 0; i < nr_in && !c->rc; i++)
         if (in[i] < 0)
@@ -330,7 +332,8 @@ static bool broadcast(const struct shape *a, const struct shape *b, struct shape
 {
     out->rank = a->rank > b->rank ? a->rank : b->rank;
     for (int i = 1; i <= out->rank; i++) {
-        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
+        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1,
+                y = i <= b->rank ? b->dim[b->rank - i] : 1;
         if (x != y && x != 1 && y != 1)
             return false;
         out->dim[out->rank - i] = x == 1 ? y : x;

@@ -3,12 +3,12 @@
  * Operators on entry: one handler an ONNX operator name.
  *
  * A handler reads the inputs and attributes of the call, infers shapes and emits nodes of the kinds
- * of op.h. Errors are sticky: the first failed helper leaves its sentence in the call, later helpers
- * do nothing and return -1 or a default, so handlers need no checks between the steps as long as they
- * do not look into a value that is -1; call_value() is safe on it.
+ * of op.h. Errors are sticky: the first failed helper leaves its sentence in the call, later
+ * helpers do nothing and return -1 or a default, so handlers need no checks between the steps as
+ * long as they do not look into a value that is -1; call_value() is safe on it.
  *
- * To add an operator: a handler in the ops_*.c file it belongs to, a line in the table in ops.c, and,
- * if no kind of op.h can express it, a kind, its reference and its maker.
+ * To add an operator: a handler in the ops_*.c file it belongs to, a line in the table in ops.c,
+ * and, if no kind of op.h can express it, a kind, its reference and its maker.
  */
 #ifndef ENGINE_MODEL_OPS_H
 #define ENGINE_MODEL_OPS_H
@@ -46,7 +46,8 @@ int call_ints(struct call *c, const char *attr, int max, int64_t *out);
 int call_axis(struct call *c, int64_t axis, int rank);
 
 /* Nodes: each returns the number of the new value, or -1. */
-int call_emit(struct call *c, const struct op *op, const int *in, int nr_in, const struct shape *out);
+int call_emit(struct call *c, const struct op *op, const int *in, int nr_in,
+              const struct shape *out);
 int call_element1(struct call *c, enum op_kind kind, int x, double a, double b);
 int call_element2(struct call *c, enum op_kind kind, int x, int y);
 int call_reshape(struct call *c, int v, const struct shape *shape);
@@ -101,7 +102,8 @@ void op_cast(struct call *c);
 void op_constant(struct call *c);
 void op_constant_of_shape(struct call *c);
 
-/* Arithmetic of int64 constants (shapes): true where the call was such and is done or has failed. */
+/* Arithmetic of int64 constants (shapes): true where the call was such and is done or has failed.
+ */
 bool fold_binary(struct call *c, enum op_kind kind, int x, int y);
 
 #endif

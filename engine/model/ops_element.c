@@ -113,7 +113,8 @@ void op_mish(struct call *c)
 
 /* ---- normalisations ---- */
 
-/* A vector of one number a channel, shaped to broadcast against [N, C, ...] of `rank` dimensions. */
+/* A vector of one number a channel, shaped to broadcast against [N, C, ...] of `rank` dimensions.
+ */
 static int channel_vector(struct call *c, int v, int64_t channels, int rank)
 {
     const struct shape *s = &call_value(c, v)->shape;
@@ -139,8 +140,8 @@ void op_batchnorm(struct call *c)
     int v[5] = {-1};
     for (int i = 1; i < 5; i++)
         v[i] = channel_vector(c, call_tensor(c, i), xs.dim[1], xs.rank);
-    int spread = call_element1(c, OP_SQRT,
-                               call_element2(c, OP_ADD, v[4], call_literal(c, epsilon)), 0, 0);
+    int spread =
+        call_element1(c, OP_SQRT, call_element2(c, OP_ADD, v[4], call_literal(c, epsilon)), 0, 0);
     int scale = call_element2(c, OP_DIV, v[1], spread);
     int shift = call_element2(c, OP_SUB, v[2], call_element2(c, OP_MUL, v[3], scale));
     call_out(c, 0, call_element2(c, OP_ADD, call_element2(c, OP_MUL, x, scale), shift));

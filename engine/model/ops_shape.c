@@ -185,9 +185,11 @@ void op_space(struct call *c)
 {
     int x = call_tensor(c, 0);
     const struct shape xs = call_value(c, x)->shape;
-    int64_t b = call_int(c, "blocksize", 0), n = xs.dim[0], ch = xs.dim[1], h = xs.dim[2], w = xs.dim[3];
+    int64_t b = call_int(c, "blocksize", 0), n = xs.dim[0], ch = xs.dim[1], h = xs.dim[2],
+            w = xs.dim[3];
     bool to_space = c->arg, crd = call_string_is(c, "mode", "CRD", false);
-    if (!c->rc && (xs.rank != 4 || b < 1 || b > 65536 || (to_space ? ch % (b * b) : h % b || w % b)))
+    if (!c->rc &&
+        (xs.rank != 4 || b < 1 || b > 65536 || (to_space ? ch % (b * b) : h % b || w % b)))
         call_fail(c, ERR_INPUT, "has block size %lld, which does not divide its input %s",
                   (long long)b, shape_text(&xs).s);
     if (c->rc)
@@ -198,7 +200,8 @@ void op_space(struct call *c)
         int64_t k = ch / (b * b);
         cut = (struct shape){6, {n, crd ? k : b, b, crd ? b : k, h, w}};
         out = (struct shape){4, {n, k, h * b, w * b}};
-        memcpy(perm, crd ? (int64_t[]){0, 1, 4, 2, 5, 3} : (int64_t[]){0, 3, 4, 1, 5, 2}, sizeof perm);
+        memcpy(perm, crd ? (int64_t[]){0, 1, 4, 2, 5, 3} : (int64_t[]){0, 3, 4, 1, 5, 2},
+               sizeof perm);
     }
     x = emit_transpose(c, call_reshape(c, x, &cut), perm);
     call_out(c, 0, call_reshape(c, x, &out));
@@ -294,7 +297,8 @@ void op_pad(struct call *c)
         op.at[k] = low;
         out.dim[k] += low + high;
     }
-    call_out(c, 0, c->rc || !shape_equal(&xs, &out) || op.at[0] ? call_emit(c, &op, &x, 1, &out) : x);
+    call_out(c, 0,
+             c->rc || !shape_equal(&xs, &out) || op.at[0] ? call_emit(c, &op, &x, 1, &out) : x);
 }
 
 /* ---- parts ---- */
@@ -471,13 +475,13 @@ void op_expand(struct call *c)
     for (int i = 1; i <= out.rank && !c->rc; i++) {
         int64_t have = i <= xs->rank ? xs->dim[xs->rank - i] : 1, want = i <= nr ? dim[nr - i] : 1;
         if (have != want && have != 1 && want != 1)
-            call_fail(c, ERR_INPUT, "cannot broadcast %s to %lld in dimension %d",
-                      shape_text(xs).s, (long long)want, out.rank - i);
+            call_fail(c, ERR_INPUT, "cannot broadcast %s to %lld in dimension %d", shape_text(xs).s,
+                      (long long)want, out.rank - i);
         out.dim[out.rank - i] = have == 1 ? want : have;
     }
     /* A product with one whose result is larger than its operands. */
     struct op op = {.kind = OP_MUL};
     int one = call_literal(c, 1);
-    call_out(c, 0, !c->rc && shape_equal(xs, &out) ? x
-                                                   : call_emit(c, &op, (int[]){x, one}, 2, &out));
+    call_out(c, 0,
+             !c->rc && shape_equal(xs, &out) ? x : call_emit(c, &op, (int[]){x, one}, 2, &out));
 }

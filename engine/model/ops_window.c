@@ -14,8 +14,8 @@ static void spatial_attr(struct call *c, const char *name, int nr, int64_t min, 
 {
     int have = call_ints(c, name, nr, out);
     if (have >= 0 && have != nr)
-        call_fail(c, ERR_INPUT, "has %d numbers in attribute \"%s\" where %d are needed", have, name,
-                  nr);
+        call_fail(c, ERR_INPUT, "has %d numbers in attribute \"%s\" where %d are needed", have,
+                  name, nr);
     for (int i = 0; i < nr; i++) {
         if (have < 0)
             out[i] = otherwise;
@@ -87,7 +87,8 @@ static int need_spatial(struct call *c, int x)
 {
     const struct shape *s = &call_value(c, x)->shape;
     if (!c->rc && (s->rank < 3 || s->rank > 2 + OP_MAX_WINDOW))
-        call_fail(c, ERR_UNSUPPORTED, "has an input %s, it must be [N,C] and 1 to 3 dimensions of space",
+        call_fail(c, ERR_UNSUPPORTED,
+                  "has an input %s, it must be [N,C] and 1 to 3 dimensions of space",
                   shape_text(s).s);
     return c->rc ? 1 : s->rank - 2;
 }
@@ -98,9 +99,9 @@ void op_conv(struct call *c)
     const struct shape xs = call_value(c, x)->shape, ws = call_value(c, w)->shape;
     struct op op = {.kind = OP_CONV, .window.nr = need_spatial(c, x)};
     op.groups = call_int(c, "group", 1);
-    if (!c->rc && (ws.rank != xs.rank || op.groups < 1 || op.groups > xs.dim[1] ||
-                   xs.dim[1] % op.groups || ws.dim[1] != xs.dim[1] / op.groups ||
-                   ws.dim[0] % op.groups))
+    if (!c->rc &&
+        (ws.rank != xs.rank || op.groups < 1 || op.groups > xs.dim[1] || xs.dim[1] % op.groups ||
+         ws.dim[1] != xs.dim[1] / op.groups || ws.dim[0] % op.groups))
         call_fail(c, ERR_INPUT, "has input %s, weights %s and %lld groups, which do not match",
                   shape_text(&xs).s, shape_text(&ws).s, (long long)op.groups);
     int64_t kernel[OP_MAX_WINDOW];
@@ -108,7 +109,8 @@ void op_conv(struct call *c)
     for (int i = 0; i < op.window.nr; i++) {
         op.window.size[i] = ws.dim[2 + i];
         if (!c->rc && nr >= 0 && (nr != op.window.nr || kernel[i] != ws.dim[2 + i]))
-            call_fail(c, ERR_INPUT, "has attribute \"kernel_shape\" that is not that of its weights %s",
+            call_fail(c, ERR_INPUT,
+                      "has attribute \"kernel_shape\" that is not that of its weights %s",
                       shape_text(&ws).s);
     }
     enum auto_pad mode = read_auto_pad(c);

@@ -29,8 +29,8 @@ struct plan_buffer {
 };
 
 /*
- * One call of a task. operand[t] for tensor t of its workload: a buffer for inputs and the output; a
- * constant value of the graph for constants (graph_const_data() gives its elements, in the
+ * One call of a task. operand[t] for tensor t of its workload: a buffer for inputs and the output;
+ * a constant value of the graph for constants (graph_const_data() gives its elements, in the
  * logical order of the tensor), or -1 where the task has the data itself; -1 for temporaries.
  */
 struct plan_call {
@@ -89,8 +89,8 @@ struct graph *onnx_parse(const void *data, size_t size, const char *name, struct
 
 /*
  * A conformance case: an ONNX file and a file with a tensor for each of its inputs. Inputs of
- * integers and single numbers (the shape of a Reshape) become constants with the numbers of their file;
- * value[i] gets the graph's input for file i, or -1 where that is a constant now.
+ * integers and single numbers (the shape of a Reshape) become constants with the numbers of their
+ * file; value[i] gets the graph's input for file i, or -1 where that is a constant now.
  */
 struct onnx_case {
     const char *const *path;
@@ -116,7 +116,7 @@ struct group {
 struct groups {
     struct group *group; /* in the order of execution */
     int nr;
-    int *of_node;        /* group of each node, or -1 */
+    int *of_node; /* group of each node, or -1 */
     struct arena arena;
 };
 

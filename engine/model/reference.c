@@ -12,43 +12,74 @@ static double element1(const struct op *op, double x)
 {
     double a = (double)op->a, b = (double)op->b;
     switch (op->kind) {
-    case OP_RELU: return x > 0 ? x : 0;
-    case OP_LEAKY: return x < 0 ? a * x : x;
-    case OP_CLIP: return x < a ? fmin(a, b) : x > b ? b : x;
-    case OP_SIGMOID: return 1 / (1 + exp(-x));
-    case OP_HARD_SIGMOID: return fmax(0, fmin(1, a * x + b));
-    case OP_HARD_SWISH: return x * fmax(0, fmin(1, x / 6 + 0.5));
-    case OP_TANH: return tanh(x);
-    case OP_ERF: return erf(x);
-    case OP_GELU: return 0.5 * x * (1 + erf(x / sqrt(2)));
+    case OP_RELU:
+        return x > 0 ? x : 0;
+    case OP_LEAKY:
+        return x < 0 ? a * x : x;
+    case OP_CLIP:
+        return x < a ? fmin(a, b) : x > b ? b : x;
+    case OP_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case OP_HARD_SIGMOID:
+        return fmax(0, fmin(1, a * x + b));
+    case OP_HARD_SWISH:
+        return x * fmax(0, fmin(1, x / 6 + 0.5));
+    case OP_TANH:
+        return tanh(x);
+    case OP_ERF:
+        return erf(x);
+    case OP_GELU:
+        return 0.5 * x * (1 + erf(x / sqrt(2)));
     case OP_GELU_TANH:
         return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-    case OP_ELU: return x < 0 ? a * expm1(x) : x;
-    case OP_SELU: return b * (x <= 0 ? a * expm1(x) : x);
-    case OP_SOFTPLUS: return x > 30 ? x : log1p(exp(x));
-    case OP_SOFTSIGN: return x / (1 + fabs(x));
-    case OP_SQRT: return sqrt(x);
-    case OP_EXP: return exp(x);
-    case OP_LOG: return log(x);
-    case OP_NEG: return -x;
-    case OP_ABS: return fabs(x);
-    case OP_RECIPROCAL: return 1 / x;
-    default: assert(0); return 0;
+    case OP_ELU:
+        return x < 0 ? a * expm1(x) : x;
+    case OP_SELU:
+        return b * (x <= 0 ? a * expm1(x) : x);
+    case OP_SOFTPLUS:
+        return x > 30 ? x : log1p(exp(x));
+    case OP_SOFTSIGN:
+        return x / (1 + fabs(x));
+    case OP_SQRT:
+        return sqrt(x);
+    case OP_EXP:
+        return exp(x);
+    case OP_LOG:
+        return log(x);
+    case OP_NEG:
+        return -x;
+    case OP_ABS:
+        return fabs(x);
+    case OP_RECIPROCAL:
+        return 1 / x;
+    default:
+        assert(0);
+        return 0;
     }
 }
 
 static double element2(enum op_kind kind, double x, double y)
 {
     switch (kind) {
-    case OP_ADD: return x + y;
-    case OP_SUB: return x - y;
-    case OP_MUL: return x * y;
-    case OP_DIV: return x / y;
-    case OP_POW: return pow(x, y);
-    case OP_MAX: return fmax(x, y);
-    case OP_MIN: return fmin(x, y);
-    case OP_PRELU: return x < 0 ? x * y : x;
-    default: assert(0); return 0;
+    case OP_ADD:
+        return x + y;
+    case OP_SUB:
+        return x - y;
+    case OP_MUL:
+        return x * y;
+    case OP_DIV:
+        return x / y;
+    case OP_POW:
+        return pow(x, y);
+    case OP_MAX:
+        return fmax(x, y);
+    case OP_MIN:
+        return fmin(x, y);
+    case OP_PRELU:
+        return x < 0 ? x * y : x;
+    default:
+        assert(0);
+        return 0;
     }
 }
 
@@ -204,8 +235,10 @@ static double reduce_one(enum op_reduce how, const float *x, struct cut *c)
     int64_t *const steps[] = {c->in_step};
     do {
         double e = (double)x[offset];
-        v = how == REDUCE_MAX ? fmax(v, e) : how == REDUCE_MIN ? fmin(v, e)
-          : how == REDUCE_PROD ? v * e : v + e;
+        v = how == REDUCE_MAX    ? fmax(v, e)
+            : how == REDUCE_MIN  ? fmin(v, e)
+            : how == REDUCE_PROD ? v * e
+                                 : v + e;
         n++;
     } while (advance(&o, 1, steps, &offset));
     return how == REDUCE_MEAN ? v / (double)n : v;
@@ -272,18 +305,40 @@ void reference_op(const struct op *op, int nr_in, const struct shape *const *sha
 {
     int64_t size = shape_size(out_shape);
     switch (op->kind) {
-    case OP_CONV: reference_conv(op, shape[0], in[0], shape[1], in[1], out_shape, out); break;
-    case OP_MATMUL: reference_matmul(op, shape[0], in[0], shape[1], in[1], out_shape, out); break;
-    case OP_POOL: reference_pool(op, shape[0], in[0], out_shape, out); break;
-    case OP_REDUCE: run_reduce(op, shape[0], in[0], out); break;
-    case OP_SOFTMAX: run_softmax(op, shape[0], in[0], out); break;
-    case OP_LRN: run_lrn(op, shape[0], in[0], out); break;
-    case OP_CONCAT: run_concat(op, nr_in, shape, in, out_shape, out); break;
-    case OP_TRANSPOSE: run_transpose(op, shape[0], in[0], out_shape, out); break;
-    case OP_PAD: run_pad(op, shape[0], in[0], out_shape, out); break;
-    case OP_SLICE: run_slice(op, shape[0], in[0], out_shape, out); break;
+    case OP_CONV:
+        reference_conv(op, shape[0], in[0], shape[1], in[1], out_shape, out);
+        break;
+    case OP_MATMUL:
+        reference_matmul(op, shape[0], in[0], shape[1], in[1], out_shape, out);
+        break;
+    case OP_POOL:
+        reference_pool(op, shape[0], in[0], out_shape, out);
+        break;
+    case OP_REDUCE:
+        run_reduce(op, shape[0], in[0], out);
+        break;
+    case OP_SOFTMAX:
+        run_softmax(op, shape[0], in[0], out);
+        break;
+    case OP_LRN:
+        run_lrn(op, shape[0], in[0], out);
+        break;
+    case OP_CONCAT:
+        run_concat(op, nr_in, shape, in, out_shape, out);
+        break;
+    case OP_TRANSPOSE:
+        run_transpose(op, shape[0], in[0], out_shape, out);
+        break;
+    case OP_PAD:
+        run_pad(op, shape[0], in[0], out_shape, out);
+        break;
+    case OP_SLICE:
+        run_slice(op, shape[0], in[0], out_shape, out);
+        break;
     case OP_RESHAPE:
-    case OP_RELAYOUT: memcpy(out, in[0], (size_t)size * sizeof *out); break;
+    case OP_RELAYOUT:
+        memcpy(out, in[0], (size_t)size * sizeof *out);
+        break;
     default:
         if (op_operands(op->kind) == 2) {
             run_element2(op, shape, in, out_shape, out);

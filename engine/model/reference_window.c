@@ -15,7 +15,8 @@ struct space {
     int64_t in[3], out[3], size[3], stride[3], dilation[3], pad[3];
 };
 
-static struct space space_of(const struct op_window *w, const struct shape *xs, const struct shape *ys)
+static struct space space_of(const struct op_window *w, const struct shape *xs,
+                             const struct shape *ys)
 {
     struct space s;
     for (int i = 0; i < 3; i++) {
@@ -134,7 +135,8 @@ static double dot(const float *restrict a, const float *restrict b, int64_t n)
             part[k] += (double)a[i + k] * (double)b[i + k];
     for (; i < n; i++)
         part[0] += (double)a[i] * (double)b[i];
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    return ((part[0] + part[1]) + (part[2] + part[3])) +
+           ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 static void product(const struct op *op, const float *a, const float *b, int64_t m, int64_t n,
@@ -181,8 +183,8 @@ void reference_matmul(const struct op *op, const struct shape *as, const float *
     double *acc = xmalloc((size_t)n * sizeof *acc);
     float *row = xmalloc((size_t)k * sizeof *row);
     for (int64_t i = 0; i < batch; i++)
-        product(op, a + batch_offset(as, ys, i) * m * k, b + batch_offset(bs, ys, i) * k * n, m, n, k,
-                y + i * m * n, acc, row);
+        product(op, a + batch_offset(as, ys, i) * m * k, b + batch_offset(bs, ys, i) * k * n, m, n,
+                k, y + i * m * n, acc, row);
     free(row);
     free(acc);
 }

@@ -183,8 +183,8 @@ float *task_expected(const struct task *t, struct err *e)
         fits = logical[i] != NULL;
     }
     if (fits)
-        result = t->reference ? expected_by_reference(t, logical)
-                              : expected_by_interpreter(t, logical);
+        result =
+            t->reference ? expected_by_reference(t, logical) : expected_by_interpreter(t, logical);
     free_arrays(logical);
     if (!result)
         err_set(e, ERR_NOMEM, "not enough memory for the reference of task \"%s\"", t->name);
@@ -230,6 +230,9 @@ double task_error(const struct task *t, const float *got, const float *want, int
     double rms = nr ? sqrt(squares / (double)nr) : 0;
     double length = t->reduce_length > 1 ? (double)t->reduce_length : 1;
     double unit = 8 * (double)FLT_EPSILON * sqrt(length);
+    /* Of few elements the rms says little: the sum of one may nearly cancel. Then the size that an
+     * average of that many filled operands has stands in. */
+    double usual = nr ? 0.5 / (sqrt(length) * (double)nr) : 0;
     for (int64_t i = 0; i < n && !isinf(worst); i++) {
         double g = (double)got[i], w = (double)want[i], error = 0;
         if (padding && padding[i])
@@ -239,7 +242,7 @@ double task_error(const struct task *t, const float *got, const float *want, int
         else if (!isfinite(g))
             error = INFINITY;
         else if (g != w)
-            error = fabs(g - w) / (unit * (fabs(w) + rms) + DBL_MIN);
+            error = fabs(g - w) / (unit * (fabs(w) + rms + usual) + DBL_MIN);
         if (error > worst) {
             worst = error;
             where = i;

@@ -17,9 +17,9 @@
 struct task;
 
 struct task {
-    char name[96];         /* unique in its list, readable, no blanks: "conv2d_64x56x56_3x3_64_relu" */
-    double weight;         /* how often the model runs it */
-    char where[96];        /* first node of the model it stands for; "" for a named workload */
+    char name[96];  /* unique in its list, readable, no blanks: "conv2d_64x56x56_3x3_64_relu" */
+    double weight;  /* how often the model runs it */
+    char where[96]; /* first node of the model it stands for; "" for a named workload */
     struct workload wl;
     /*
      * Reference: reads the logical arrays of inputs and constants, logical[t] for tensor t of the
@@ -38,7 +38,7 @@ struct task {
 struct task_list {
     struct task **task;
     int nr, cap;
-    char name[128];        /* of the model: file name without folder and extension */
+    char name[128]; /* of the model: file name without folder and extension */
 };
 
 /* A zeroed list is valid and empty. */
@@ -65,9 +65,11 @@ float *task_expected(const struct task *t, struct err *e);
 
 /*
  * Compares two logical or stored arrays of the task's output. Returns the largest error in units of
- * the tolerance (<= 1 passes): |got - want| / (c * eps * sqrt(reduce_length) * (|want| + rms(want)))
- * with c = 8; NaN or infinity where the reference has none counts as INFINITY. *at gets the element.
+ * the tolerance (<= 1 passes): |got - want| / (c * eps * sqrt(reduce_length) * (|want| +
+ * rms(want))) with c = 8, and a little more for outputs of a few elements; NaN or infinity where
+ * the reference has none counts as INFINITY. *at gets the element.
  */
-double task_error(const struct task *t, const float *got, const float *want, int64_t n, int64_t *at);
+double task_error(const struct task *t, const float *got, const float *want, int64_t n,
+                  int64_t *at);
 
 #endif

@@ -14,9 +14,10 @@
  *   relu:AxBx...      also sigmoid
  *   transpose:MxN     of the last two dimensions
  *
- * Words behind the sizes follow the kernel in this order: bias (one constant a channel), add (another
- * input of the result's shape), then one of relu, relu6, sigmoid, tanh, gelu. Four-dimensional
- * operands are in the layout in which activations flow, as in the middle of a network.
+ * Words behind the sizes follow the kernel in this order: bias (one constant a channel), add
+ * (another input of the result's shape), then one of relu, relu6, sigmoid, tanh, gelu.
+ * Four-dimensional operands are in the layout in which activations flow, as in the middle of a
+ * network.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -163,12 +164,18 @@ static int weights(struct args *a, const char *name, int rank, const int64_t *di
     return a->rc ? -1 : keep(a, graph_const_f32(a->g, name, rank, dim, NULL, a->e));
 }
 
-static int node(struct args *a, const char *op, const int *in, int nr_in, const struct graph_attr *attr,
-                int nr_attr)
+static int node(struct args *a, const char *op, const int *in, int nr_in,
+                const struct graph_attr *attr, int nr_attr)
 {
     int out = -1;
-    struct graph_call c = {.op = op, .name = a->text, .in = in, .nr_in = nr_in, .attr = attr,
-                           .nr_attr = nr_attr, .out = &out, .nr_out = 1};
+    struct graph_call c = {.op = op,
+                           .name = a->text,
+                           .in = in,
+                           .nr_in = nr_in,
+                           .attr = attr,
+                           .nr_attr = nr_attr,
+                           .out = &out,
+                           .nr_out = 1};
     int rc = a->rc ? a->rc : graph_node(a->g, &c, a->e);
     return keep(a, rc ? rc : out);
 }
@@ -436,8 +443,8 @@ int model_task_from_name(const char *text, const struct model_options *o, struct
 {
     int kind = find_named(text), rc = 0;
     if (kind < 0)
-        return err_set(e, ERR_USAGE, "named workload \"%s\" is of no known kind; kinds are:\n%s", text,
-                       model_named_workloads_help());
+        return err_set(e, ERR_USAGE, "named workload \"%s\" is of no known kind; kinds are:\n%s",
+                       text, model_named_workloads_help());
     struct task_list made = {0};
     rc = build(text, kind, o->block, true, &made, e);
     if (!rc && made.nr != 1) { /* its operator wants plain operands: then all is plain */

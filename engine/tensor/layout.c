@@ -54,13 +54,13 @@ int64_t layout_stored_size(const struct layout *l)
 /*
  * A walk visits the stored array in order, one run a step: the elements along one stored dimension,
  * `n` of them, `step` logical elements apart. Neighbouring stored dimensions that move through the
- * logical array as one (H and W of a plain array) are walked as one, so runs are long where they can
- * be. A merged dimension never leaves the logical array by itself and so needs no bound.
+ * logical array as one (H and W of a plain array) are walked as one, so runs are long where they
+ * can be. A merged dimension never leaves the logical array by itself and so needs no bound.
  */
 struct walk_dim {
     int64_t extent;
-    int64_t step;  /* logical elements a step */
-    int64_t coef;  /* of the logical index; 0 where it cannot leave its range */
+    int64_t step; /* logical elements a step */
+    int64_t coef; /* of the logical index; 0 where it cannot leave its range */
     int dim;
 };
 
@@ -72,7 +72,7 @@ struct walk {
     int64_t pos[LAYOUT_MAX_DIMS];
     const float *from; /* layout_pack */
     float *stored;
-    float *to;         /* layout_unpack */
+    float *to; /* layout_unpack */
 };
 
 /* Is the logical index of `dim` inside its extent whatever the stored index? */

@@ -50,8 +50,8 @@ void workload_release(struct workload *w)
     w->nr_tensors = w->nr_stages = 0;
 }
 
-/* Too many of something: counts grow past the limits, which workload_finish() reports; the last slot
- * is overwritten meanwhile. */
+/* Too many of something: counts grow past the limits, which workload_finish() reports; the last
+ * slot is overwritten meanwhile. */
 int workload_tensor(struct workload *w, const char *name, enum wl_role role,
                     const struct layout *layout)
 {
@@ -199,8 +199,9 @@ static int check_load(const struct workload *w, const struct wl_stage *s, const 
                       const bool *filled, struct err *e)
 {
     if (x->tensor < 0 || x->tensor >= w->nr_tensors)
-        return err_set(e, ERR_INPUT, "stage \"%s\" of workload \"%s\" loads tensor %d, which it has not",
-                       s->name, w->name, x->tensor);
+        return err_set(e, ERR_INPUT,
+                       "stage \"%s\" of workload \"%s\" loads tensor %d, which it has not", s->name,
+                       w->name, x->tensor);
     const struct wl_tensor *t = &w->tensor[x->tensor];
     if (!filled[x->tensor] || x->tensor == s->out)
         return err_set(e, ERR_INPUT,
@@ -209,9 +210,10 @@ static int check_load(const struct workload *w, const struct wl_stage *s, const 
     for (int i = 0; i < t->nr_dims; i++) {
         int64_t low, high;
         if (!affine_range(s, &x->idx[i], &low, &high))
-            return err_set(e, ERR_INPUT,
-                           "stage \"%s\" of workload \"%s\": index %d of \"%s\" is out of all bounds",
-                           s->name, w->name, i, t->name);
+            return err_set(
+                e, ERR_INPUT,
+                "stage \"%s\" of workload \"%s\": index %d of \"%s\" is out of all bounds", s->name,
+                w->name, i, t->name);
         if (!x->guarded && (low < 0 || high >= t->dim[i]))
             return err_set(e, ERR_INPUT,
                            "stage \"%s\" of workload \"%s\": index %d of \"%s\" runs from %lld to "
@@ -304,10 +306,11 @@ static int check_axes(const struct workload *w, const struct wl_stage *s, int64_
     *points = 1;
     for (int i = 0; i < s->nr_spatial + s->nr_reduce; i++) {
         if (s->extent[i] < 1)
-            return err_set(e, ERR_INPUT, "axis \"%s\" of stage \"%s\" of workload \"%s\" has extent %lld",
+            return err_set(e, ERR_INPUT,
+                           "axis \"%s\" of stage \"%s\" of workload \"%s\" has extent %lld",
                            s->axis[i], s->name, w->name, (long long)s->extent[i]);
-        if (i < s->nr_spatial && (__builtin_mul_overflow(*points, s->extent[i], points) ||
-                                  *points >= MAX_ELEMENTS))
+        if (i < s->nr_spatial &&
+            (__builtin_mul_overflow(*points, s->extent[i], points) || *points >= MAX_ELEMENTS))
             return err_set(e, ERR_LIMIT, "stage \"%s\" of workload \"%s\" has too many elements",
                            s->name, w->name);
         if (__builtin_mul_overflow(all, s->extent[i], &all))
@@ -315,9 +318,10 @@ static int check_axes(const struct workload *w, const struct wl_stage *s, int64_
                            s->name, w->name);
     }
     if ((s->combine == WL_NONE) != (s->nr_reduce == 0))
-        return err_set(e, ERR_INPUT,
-                       "stage \"%s\" of workload \"%s\" must combine exactly when it has reduction axes",
-                       s->name, w->name);
+        return err_set(
+            e, ERR_INPUT,
+            "stage \"%s\" of workload \"%s\" must combine exactly when it has reduction axes",
+            s->name, w->name);
     return 0;
 }
 
@@ -329,11 +333,12 @@ static int check_tensors(const struct workload *w, struct err *e)
         int64_t n = 1;
         for (int k = 0; k < t->nr_dims; k++)
             if (t->dim[k] < 1 || __builtin_mul_overflow(n, t->dim[k], &n) || n >= MAX_ELEMENTS)
-                return err_set(e, ERR_LIMIT, "tensor \"%s\" of workload \"%s\" is %s", t->name, w->name,
-                               t->dim[k] < 1 ? "empty" : "too large");
+                return err_set(e, ERR_LIMIT, "tensor \"%s\" of workload \"%s\" is %s", t->name,
+                               w->name, t->dim[k] < 1 ? "empty" : "too large");
         if (t->role == WL_CONST && !layout_is_plain(&t->layout))
-            return err_set(e, ERR_INPUT, "constant \"%s\" of workload \"%s\" is not in plain layout",
-                           t->name, w->name);
+            return err_set(e, ERR_INPUT,
+                           "constant \"%s\" of workload \"%s\" is not in plain layout", t->name,
+                           w->name);
         outputs += t->role == WL_OUTPUT;
     }
     if (outputs != 1)
@@ -444,8 +449,11 @@ static void text_stage(struct strbuf *sb, const struct workload *w, const struct
 {
     strbuf_addf(sb, "stage %s [", s->name);
     for (int i = 0; i < s->nr_spatial + s->nr_reduce; i++)
-        strbuf_addf(sb, "%s%s:%lld", i == s->nr_spatial ? " | " : i ? ", " : "", s->axis[i],
-                    (long long)s->extent[i]);
+        strbuf_addf(sb, "%s%s:%lld",
+                    i == s->nr_spatial ? " | "
+                    : i                ? ", "
+                                       : "",
+                    s->axis[i], (long long)s->extent[i]);
     strbuf_adds(sb, "] ");
     text_index(sb, s, &w->tensor[s->out], s->out_idx);
     strbuf_addf(sb, " %s ", s->combine == WL_NONE ? "=" : combine_text[s->combine]);
@@ -470,9 +478,10 @@ static void make_text(struct workload *w)
 int workload_finish(struct workload *w, struct err *e)
 {
     if (w->nr_tensors > WL_MAX_TENSORS || w->nr_stages > WL_MAX_STAGES) {
-        int rc = err_set(e, ERR_LIMIT,
-                         "workload \"%s\" is too large: %d tensors (at most %d), %d stages (at most %d)",
-                         w->name, w->nr_tensors, WL_MAX_TENSORS, w->nr_stages, WL_MAX_STAGES);
+        int rc =
+            err_set(e, ERR_LIMIT,
+                    "workload \"%s\" is too large: %d tensors (at most %d), %d stages (at most %d)",
+                    w->name, w->nr_tensors, WL_MAX_TENSORS, w->nr_stages, WL_MAX_STAGES);
         w->nr_tensors = w->nr_stages = 0;
         return rc;
     }
@@ -539,42 +548,66 @@ static double eval(const struct interpreter *in, const struct wl_expr *x)
         return eval_load(in, x);
     double a = eval(in, x->a), b = op_arity[x->op] > 1 ? eval(in, x->b) : 0;
     switch (x->op) {
-    case WL_ADD: return a + b;
-    case WL_SUB: return a - b;
-    case WL_MUL: return a * b;
-    case WL_DIV: return a / b;
-    case WL_MAX: return fmax(a, b);
-    case WL_MIN: return fmin(a, b);
-    case WL_POW: return pow(a, b);
-    case WL_NEG: return -a;
-    case WL_ABS: return fabs(a);
-    case WL_EXP: return exp(a);
-    case WL_LOG: return log(a);
-    case WL_SQRT: return sqrt(a);
-    case WL_TANH: return tanh(a);
-    case WL_ERF: return erf(a);
-    default: return 0;
+    case WL_ADD:
+        return a + b;
+    case WL_SUB:
+        return a - b;
+    case WL_MUL:
+        return a * b;
+    case WL_DIV:
+        return a / b;
+    case WL_MAX:
+        return fmax(a, b);
+    case WL_MIN:
+        return fmin(a, b);
+    case WL_POW:
+        return pow(a, b);
+    case WL_NEG:
+        return -a;
+    case WL_ABS:
+        return fabs(a);
+    case WL_EXP:
+        return exp(a);
+    case WL_LOG:
+        return log(a);
+    case WL_SQRT:
+        return sqrt(a);
+    case WL_TANH:
+        return tanh(a);
+    case WL_ERF:
+        return erf(a);
+    default:
+        return 0;
     }
 }
 
 static double combine(enum wl_combine how, double a, double b)
 {
     switch (how) {
-    case WL_SUM: return a + b;
-    case WL_MAXIMUM: return fmax(a, b);
-    case WL_MINIMUM: return fmin(a, b);
-    case WL_PRODUCT: return a * b;
-    default: return b;
+    case WL_SUM:
+        return a + b;
+    case WL_MAXIMUM:
+        return fmax(a, b);
+    case WL_MINIMUM:
+        return fmin(a, b);
+    case WL_PRODUCT:
+        return a * b;
+    default:
+        return b;
     }
 }
 
 static double neutral(enum wl_combine how)
 {
     switch (how) {
-    case WL_MAXIMUM: return -INFINITY;
-    case WL_MINIMUM: return INFINITY;
-    case WL_PRODUCT: return 1;
-    default: return 0;
+    case WL_MAXIMUM:
+        return -INFINITY;
+    case WL_MINIMUM:
+        return INFINITY;
+    case WL_PRODUCT:
+        return 1;
+    default:
+        return 0;
     }
 }
 
