@@ -5,8 +5,8 @@
 # and what stands on it is read back. Usage: screen_tmux.sh DEMO_SCREEN DEMO_LIVE.
 # Exit 77 without tmux.
 set -u
-demo=$1
-live=$2
+demo=$(realpath "$1")
+live=$(realpath "$2")
 command -v tmux > /dev/null || exit 77
 server=squall-test-$$
 dir=$(mktemp -d)

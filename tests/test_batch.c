@@ -72,6 +72,7 @@ static const char wide_table[] =
     "      9       2\n"
     "\n"
     "model  untuned 13.10 ms, explored 6.550 ms (2.00x), refined 4.960 ms (2.64x)\n"
+    "trials 6 ok, 1 cut, 0 wrong_result, 1 crashed, 1 build_error\n"
     "\n"
     "failures\n"
     "      1  build_error    out of registers:^J^[[31m\"ymm\" 17 of 16  (trial 3)\n"

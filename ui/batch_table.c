@@ -156,6 +156,27 @@ static void failures(const struct board *b, int cols, struct strbuf *out)
         strbuf_addf(out, "%7" PRId64 "  of other kinds\n", others);
 }
 
+/* "trials 570 ok, 198 cut, 0 wrong_result, ...": how they all ended. */
+static void status_line(const struct board *b, struct strbuf *out)
+{
+    static const enum trial_status always[] = {TRIAL_OK, TRIAL_CUT, TRIAL_WRONG_RESULT,
+                                               TRIAL_CRASHED};
+    bool told[TRIAL_NR_STATUS] = {[TRIAL_PENDING] = true};
+    if (!b->nr_ended)
+        return;
+    strbuf_adds(out, "trials ");
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {
+        strbuf_addf(out, "%s%" PRId64 " %s", i ? ", " : "", b->by_status[always[i]],
+                    trial_status_name(always[i]));
+        told[always[i]] = true;
+    }
+    for (int s = 0; s < TRIAL_NR_STATUS; s++)
+        if (!told[s] && b->by_status[s])
+            strbuf_addf(out, ", %" PRId64 " %s", b->by_status[s],
+                        trial_status_name((enum trial_status)s));
+    strbuf_adds(out, "\n");
+}
+
 static void time_line(const struct board *b, struct strbuf *out)
 {
     char a[FORMAT_MAX], c[FORMAT_MAX], d[FORMAT_MAX], s[FORMAT_MAX];
@@ -191,6 +212,7 @@ void batch_table(const struct board *b, int cols, struct strbuf *out)
     batch_tasks(b, NULL, cols, out);
     if (b->nr_tasks)
         model_line(b, out);
+    status_line(b, out);
     failures(b, cols, out);
     time_line(b, out);
 }
