@@ -235,6 +235,8 @@ static void equal_tasks_are_one_with_more_weight(void **state)
     assert_int_equal(model_task_from_name("conv2d:H=5,C=8,pad=2", &o, &l, &e), 0);
     assert_int_equal(l.nr, 2);
     assert_string_equal(l.task[1]->name, "conv2d_8x5x5_k8_3x3s1_2");
+    assert_int_equal(model_task_from_name("conv2d:H=5,C=8,pad=3", &o, &l, &e), 0);
+    assert_string_equal(l.task[2]->name, "conv2d_8x5x5_k8_3x3s1_3");
     task_list_release(&l);
 }
 

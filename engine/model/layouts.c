@@ -17,6 +17,9 @@
 
 #include "engine/model/plan.h"
 
+/* More distinct kernels than any network has; bounds what a hostile file costs. */
+enum { MAX_TASKS = 10000 };
+
 /* A network's first convolution reads its few channels plain: a block of them would be padding. */
 enum { FEW_CHANNELS = 4 };
 
@@ -37,6 +40,9 @@ struct flow {
 static int add_call(struct flow *f, const struct kernel *k)
 {
     int tensor[KERNEL_SLOTS];
+    if (f->tasks->nr >= MAX_TASKS)
+        return err_set(f->e, ERR_LIMIT, "graph \"%s\" has more than %d distinct kernels",
+                       f->g->name, MAX_TASKS);
     struct task *t = kernel_task(k, tensor, f->e);
     if (!t)
         return f->e ? f->e->code : ERR_INPUT;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/model/task.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,21 +44,35 @@ static bool same_data(const struct task *a, const struct task *b)
     return true;
 }
 
-static bool name_is_taken(const struct task_list *l, const char *name)
+/* The number that `name` has behind `base`: 1 for base itself, n for base_n, 0 for another name. */
+static long suffix_of(const char *name, const char *base, size_t len)
 {
-    for (int i = 0; i < l->nr; i++)
-        if (strcmp(l->task[i]->name, name) == 0)
-            return true;
-    return false;
+    if (strncmp(name, base, len) != 0)
+        return 0;
+    if (!name[len])
+        return 1;
+    char *end;
+    long n = name[len] == '_' && isdigit((unsigned char)name[len + 1])
+                 ? strtol(name + len + 1, &end, 10)
+                 : 0;
+    return n > 1 && !*end ? n : 0;
 }
 
+/* One look at each name: lists of thousands of like-named tasks exist in hostile files. */
 static void make_name_unique(const struct task_list *l, struct task *t)
 {
-    char name[sizeof t->name];
-    snprintf(name, sizeof name, "%s", t->name);
-    for (int i = 2; name_is_taken(l, name); i++)
-        snprintf(name, sizeof name, "%.*s_%d", (int)sizeof name - 12, t->name, i);
-    memcpy(t->name, name, sizeof name);
+    enum { SUFFIX = 12 };
+    char base[sizeof t->name];
+    snprintf(base, sizeof base, "%.*s", (int)(sizeof base - SUFFIX), t->name);
+    bool taken = false;
+    long last = 1;
+    for (int i = 0; i < l->nr; i++) {
+        long n = suffix_of(l->task[i]->name, base, strlen(base));
+        last = n > last ? n : last;
+        taken |= strcmp(l->task[i]->name, t->name) == 0;
+    }
+    if (taken)
+        snprintf(t->name, sizeof t->name, "%.*s_%ld", (int)(sizeof base - SUFFIX), base, last + 1);
 }
 
 int task_list_place(struct task_list *l, struct task *t)
