@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backends/compare.h"
 #include "engine/base/arena.h"
 
 /* A session works on a handful of tasks at a time, and compares a candidate with few others. */
@@ -165,7 +164,7 @@ static bool take_expected(struct cached_task *t)
         t->want = t->unpacked;
         t->bytes += bytes;
     }
-    t->rms = compare_rms(t->want, t->nr_want);
+    t->tolerance = tolerance_of(t->want, NULL, t->nr_want, t->head->reduce_length);
     return true;
 }
 

@@ -20,6 +20,7 @@
 #include "backends/backend.h"
 #include "backends/operands.h"
 #include "backends/region.h"
+#include "engine/tensor/compare.h"
 
 struct cache;
 
@@ -28,7 +29,7 @@ struct cached_task {
     struct region input[WL_MAX_TENSORS]; /* read-only */
     const float *want;                   /* expected output, logical */
     int64_t nr_want;
-    double rms;      /* of `want` */
+    struct tolerance tolerance; /* of `want` */
     float *unpacked; /* what `want` points to if not into the map */
     size_t bytes;
     uint64_t used;

@@ -28,7 +28,6 @@
 
 #include "backends/backend.h"
 #include "backends/cache.h"
-#include "backends/compare.h"
 #include "backends/timing.h"
 #include "backends/wire.h"
 #include "engine/base/arena.h"
@@ -264,7 +263,7 @@ static bool check_output(const struct request *q, struct wire_result *res)
         layout_unpack(l, got, unpacked);
         got = unpacked;
     }
-    struct comparison c = compare_output(got, t->want, t->nr_want, t->rms, t->head->reduce_length);
+    struct comparison c = compare_output(got, t->want, NULL, t->nr_want, t->tolerance);
     res->checked = true;
     res->error = c.error;
     bool right = c.error <= 1;

@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "backends/compare.h"
+#include "engine/tensor/compare.h"
 #include "backends/region.h"
 #include "backends/runner.h"
 #include "backends/timing.h"
@@ -507,8 +507,7 @@ static void test_timing_plan(void **state)
     assert_true(p.rounds >= 1 && p.calls[0] >= 1);
 }
 
-/* There is one measure of error, here and in the engine. */
-static void test_comparison_is_that_of_the_engine(void **state)
+static void test_comparison_finds_the_worst_element(void **state)
 {
     (void)state;
     enum { N = FAKE_SIZE };
@@ -520,18 +519,19 @@ static void test_comparison_is_that_of_the_engine(void **state)
     got[40] += 1e-4f;
     int64_t at;
     double error = task_error(task, got, want, N, &at);
-    struct comparison c = compare_output(got, want, N, compare_rms(want, N), task->reduce_length);
+    struct comparison c = compare_output(got, want, NULL, N,
+                                         tolerance_of(want, NULL, N, task->reduce_length));
     assert_true(fabs(c.error - error) <= 1e-9 * error);
     assert_int_equal(c.at, at);
     assert_int_equal(c.at, 40);
     assert_int_equal(c.wrong, 2);
     want[3] = INFINITY;
     got[3] = 1;
-    c = compare_output(got, want, N, compare_rms(want, N), 1);
+    c = compare_output(got, want, NULL, N, tolerance_of(want, NULL, N, 1));
     assert_true(isinf(c.error));
     assert_int_equal(c.at, 3);
     float zero[2] = {0, 0};
-    assert_true(compare_output(zero, zero, 2, 0, 1).error == 0);
+    assert_true(compare_output(zero, zero, NULL, 2, tolerance_of(zero, NULL, 2, 1)).error == 0);
 }
 
 int main(int argc, char **argv)
@@ -566,7 +566,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_end_of_the_starting_thread_is_survived),
         cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
-        cmocka_unit_test(test_comparison_is_that_of_the_engine),
+        cmocka_unit_test(test_comparison_finds_the_worst_element),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -11,6 +11,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/hash.h"
 #include "engine/model/plan.h"
+#include "engine/tensor/compare.h"
 
 void task_free(struct task *t)
 {
@@ -234,37 +235,11 @@ static unsigned char *padding_of(const struct layout *l, int64_t n)
 
 double task_error(const struct task *t, const float *got, const float *want, int64_t n, int64_t *at)
 {
-    double squares = 0, worst = 0;
-    int64_t nr = 0, where = 0;
     unsigned char *padding = padding_of(&t->wl.tensor[workload_output(&t->wl)].layout, n);
-    for (int64_t i = 0; i < n; i++)
-        if (isfinite(want[i]) && !(padding && padding[i])) {
-            squares += (double)want[i] * (double)want[i];
-            nr++;
-        }
-    double rms = nr ? sqrt(squares / (double)nr) : 0;
-    double length = t->reduce_length > 1 ? (double)t->reduce_length : 1;
-    double unit = 8 * (double)FLT_EPSILON * sqrt(length);
-    /* Of few elements the rms says little: the sum of one may nearly cancel. Then the size that an
-     * average of that many filled operands has stands in. */
-    double usual = nr ? 0.5 / (sqrt(length) * (double)nr) : 0;
-    for (int64_t i = 0; i < n && !isinf(worst); i++) {
-        double g = (double)got[i], w = (double)want[i], error = 0;
-        if (padding && padding[i])
-            continue;
-        if (!isfinite(w))
-            error = isnan(w) ? 0 : (g == w ? 0 : INFINITY);
-        else if (!isfinite(g))
-            error = INFINITY;
-        else if (g != w)
-            error = fabs(g - w) / (unit * (fabs(w) + rms + usual) + DBL_MIN);
-        if (error > worst) {
-            worst = error;
-            where = i;
-        }
-    }
+    struct tolerance tolerance = tolerance_of(want, padding, n, t->reduce_length);
+    struct comparison c = compare_output(got, want, padding, n, tolerance);
     free(padding);
     if (at)
-        *at = where;
-    return worst;
+        *at = c.at;
+    return c.error;
 }

@@ -64,10 +64,8 @@ void task_fill(const struct task *t, int i, float *logical);
 float *task_expected(const struct task *t, struct err *e);
 
 /*
- * Compares two logical or stored arrays of the task's output. Returns the largest error in units of
- * the tolerance (<= 1 passes): |got - want| / (c * eps * sqrt(reduce_length) * (|want| +
- * rms(want))) with c = 8, and a little more for outputs of a few elements; NaN or infinity where
- * the reference has none counts as INFINITY. *at gets the element.
+ * Compares two logical or stored arrays of the task's output: the largest error in tolerances
+ * (engine/tensor/compare.h), <= 1 passes; lanes of padding do not count. *at gets the element.
  */
 double task_error(const struct task *t, const float *got, const float *want, int64_t n,
                   int64_t *at);

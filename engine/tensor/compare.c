@@ -1,39 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/compare.h"
+#include "engine/tensor/compare.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
-double compare_rms(const float *want, int64_t n)
+struct tolerance tolerance_of(const float *want, const unsigned char *skip, int64_t n,
+                              int64_t reduce_length)
 {
-    double squares = 0;
+    double squares = 0, length = reduce_length > 1 ? (double)reduce_length : 1;
     int64_t nr = 0;
     for (int64_t i = 0; i < n; i++)
-        if (isfinite(want[i])) {
+        if (isfinite(want[i]) && !(skip && skip[i])) {
             squares += (double)want[i] * (double)want[i];
             nr++;
         }
-    return nr ? sqrt(squares / (double)nr) : 0;
+    struct tolerance t = {.unit = 8 * (double)FLT_EPSILON * sqrt(length)};
+    if (nr)
+        t.size = sqrt(squares / (double)nr) + 0.5 / (sqrt(length) * (double)nr);
+    return t;
 }
 
-static double element_error(double got, double want, double rms, double unit)
+static double element_error(double got, double want, struct tolerance t)
 {
     if (!isfinite(want))
         return isnan(want) || got == want ? 0 : INFINITY;
     if (!isfinite(got))
         return INFINITY;
     /* DBL_MIN: an expected array of zeros has no scale, and 0 is still right there */
-    return got == want ? 0 : fabs(got - want) / (unit * (fabs(want) + rms) + DBL_MIN);
+    return got == want ? 0 : fabs(got - want) / (t.unit * (fabs(want) + t.size) + DBL_MIN);
 }
 
-struct comparison compare_output(const float *got, const float *want, int64_t n, double rms,
-                                 int64_t reduce_length)
+struct comparison compare_output(const float *got, const float *want, const unsigned char *skip,
+                                 int64_t n, struct tolerance t)
 {
-    double unit = 8 * (double)FLT_EPSILON * sqrt(reduce_length > 1 ? (double)reduce_length : 1);
     struct comparison c = {0};
     for (int64_t i = 0; i < n; i++) {
-        double error = element_error((double)got[i], (double)want[i], rms, unit);
+        if (skip && skip[i])
+            continue;
+        double error = element_error((double)got[i], (double)want[i], t);
         if (error > c.error) {
             c.error = error;
             c.at = i;
