@@ -37,6 +37,7 @@ static void put_layout(struct strbuf *out, const struct layout *l)
 {
     put_i32(out, l->nr_l);
     put_i32(out, l->nr_p);
+    put_i32(out, (int32_t)l->transform);
     for (int i = 0; i < l->nr_l; i++)
         put_i64(out, l->l[i]);
     for (int i = 0; i < l->nr_p; i++) {
@@ -120,6 +121,7 @@ static void take_layout(struct cursor *c, struct layout *l)
 {
     l->nr_l = take_i32(c);
     l->nr_p = take_i32(c);
+    int32_t transform = take_i32(c);
     if (l->nr_l < 0 || l->nr_l > LAYOUT_MAX_DIMS || l->nr_p < 0 || l->nr_p > LAYOUT_MAX_STORED) {
         *l = (struct layout){0};
         c->broken = true;
@@ -128,6 +130,11 @@ static void take_layout(struct cursor *c, struct layout *l)
     int64_t logical = 1, stored = 1;
     for (int i = 0; i < l->nr_l; i++)
         l->l[i] = take_extent(c, &logical);
+    l->transform = (enum layout_transform)transform;
+    if (transform != LAYOUT_AS_IS &&
+        ((transform != LAYOUT_WINOGRAD_2 && transform != LAYOUT_WINOGRAD_4) || l->nr_l != 4 ||
+         l->l[2] != 3 || l->l[3] != 3))
+        c->broken = true;
     for (int i = 0; i < l->nr_p; i++) {
         struct layout_dim *p = &l->p[i];
         p->extent = take_extent(c, &stored);

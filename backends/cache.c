@@ -225,20 +225,6 @@ struct cached_kernel *cache_kernel(struct cache *c, const void *blob, size_t len
     return k;
 }
 
-static bool same_layout(const struct layout *a, const struct layout *b)
-{
-    if (a->nr_l != b->nr_l || a->nr_p != b->nr_p)
-        return false;
-    for (int i = 0; i < a->nr_l; i++)
-        if (a->l[i] != b->l[i])
-            return false;
-    for (int i = 0; i < a->nr_p; i++)
-        if (a->p[i].extent != b->p[i].extent || a->p[i].coef != b->p[i].coef ||
-            a->p[i].dim != b->p[i].dim)
-            return false;
-    return true;
-}
-
 static void make_room_for_constant(struct cache *c, size_t extra)
 {
     for (;;) {
@@ -258,7 +244,7 @@ const struct region *cache_constant(struct cache *c, const struct cached_task *t
 {
     for (int i = 0; i < c->nr_constants; i++) {
         struct constant *k = c->constant[i];
-        if (k->task == t->head->id && k->tensor == tensor && same_layout(&k->layout, layout)) {
+        if (k->task == t->head->id && k->tensor == tensor && layout_equal(&k->layout, layout)) {
             k->used = c->now;
             return &k->region;
         }

@@ -142,6 +142,7 @@ static const char *const names[] = {
     "conv2d:C=3,H=28,W=28,K=16,R=7,S=7,stride=2,pad=3",
     "conv2d:C=16,H=14,W=14,K=32,R=1,S=1,stride=2,pad=0,bias",
     "conv2d:C=8,H=9,W=9,K=8,R=3,S=3,dilation=2,pad=2,groups=2,bias",
+    "conv2d:C=16,H=14,W=14,K=32,R=3,S=3,pad=1,bias,relu",
     "conv2d:C=20,H=6,W=6,K=40,R=3,S=3,pad=1,bias",
 };
 

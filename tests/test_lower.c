@@ -144,11 +144,20 @@ static void convolutions(void **state)
     check_named("conv2d:C=12,H=6,W=6,K=20,R=3,S=3,pad=1,bias", 8, 40);
 }
 
+static void winograd_sketches_compute_the_convolution(void **state)
+{
+    (void)state;
+    check_named("conv2d:C=16,H=8,W=8,K=16,R=3,S=3,pad=1,bias,relu", 8, 60);
+    check_named("conv2d:C=8,H=7,W=9,K=24,R=3,S=3,pad=1,bias,relu,add", 8, 60);
+    check_named("conv2d:C=12,H=10,W=10,K=20,R=3,S=3,pad=0", 8, 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_and_dense),
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(winograd_sketches_compute_the_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

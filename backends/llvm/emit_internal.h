@@ -5,7 +5,7 @@
 
 #include "backends/llvm/emit.h"
 
-enum { EMIT_MAX_DEPTH = 64, EMIT_MAX_OPS = 60000 };
+enum { EMIT_MAX_DEPTH = 64, EMIT_MAX_OPS = 60000, EMIT_MAX_ASKED = 64 };
 
 /* What a loop variable is at the moment. */
 enum var_kind { VAR_NONE, VAR_CONST, VAR_VALUE, VAR_LANE };
@@ -38,6 +38,12 @@ struct truth {
     LLVMValueRef value;
 };
 
+/* A scalar condition that was computed in this block: lo <= base < hi. */
+struct asked_range {
+    LLVMValueRef base, value;
+    int64_t lo, hi;
+};
+
 struct emitter {
     const struct loop_program *p;
     const struct emit_target *target;
@@ -59,6 +65,8 @@ struct emitter {
     struct hoisted *hoisted;
     int nr_loaded, cap_loaded;
     struct loaded_value *loaded;
+    int nr_asked;
+    struct asked_range asked[EMIT_MAX_ASKED];
     int nr_guards;
     struct truth guard[8]; /* what holds where the current value is used */
     int ops;        /* emitted so far, for the limit */
@@ -71,7 +79,7 @@ LLVMValueRef emit_splat(struct emitter *m, LLVMValueRef scalar);
 struct truth emit_truth(struct emitter *m, const struct lp_cond *c);
 LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e);
 void emit_store(struct emitter *m, const struct lp_node *n);
-/* Forget loads (a block ended, or memory changed). */
+/* Forget loads and conditions: a block ended. */
 void emit_forget_loads(struct emitter *m);
 
 #endif

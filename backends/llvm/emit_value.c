@@ -181,13 +181,23 @@ static struct truth truth_of_range(struct emitter *m, const struct lp_range *r)
         return truth_const(s.constant >= r->lo && s.constant < r->hi);
     if (!s.nr)
         return truth_of_lanes(m, s.constant, s.step, r->lo, r->hi);
-    LLVMValueRef x = hoist_terms(m, const_i64(m, 0), &s);
+    LLVMValueRef base = hoist_terms(m, const_i64(m, 0), &s), x = base;
+    bool scalar = !s.step || !m->in_vector;
+    /* The rows of a window are asked about for every column. */
+    for (int i = m->nr_asked - 1; scalar && i >= 0; i--)
+        if (m->asked[i].base == base && m->asked[i].lo == r->lo - s.constant &&
+            m->asked[i].hi == r->hi - s.constant)
+            return (struct truth){TRUTH_SCALAR, false, m->asked[i].value};
     x = LLVMBuildAdd(m->b, x, const_i64(m, s.constant - r->lo), "");
     LLVMValueRef width = const_i64(m, r->hi - r->lo);
     m->ops += 2;
-    if (!s.step || !m->in_vector)
-        return (struct truth){TRUTH_SCALAR, false,
-                              LLVMBuildICmp(m->b, LLVMIntULT, x, width, "")};
+    if (scalar) {
+        LLVMValueRef yes = LLVMBuildICmp(m->b, LLVMIntULT, x, width, "");
+        if (m->nr_asked < EMIT_MAX_ASKED)
+            m->asked[m->nr_asked++] =
+                (struct asked_range){base, yes, r->lo - s.constant, r->hi - s.constant};
+        return (struct truth){TRUTH_SCALAR, false, yes};
+    }
     x = LLVMBuildAdd(m->b, emit_splat(m, x), lane_steps(m, s.step), "");
     return (struct truth){TRUTH_LANES, false,
                           LLVMBuildICmp(m->b, LLVMIntULT, x, const_splat(m, width), "")};
@@ -205,7 +215,7 @@ struct truth emit_truth(struct emitter *m, const struct lp_cond *c)
 
 void emit_forget_loads(struct emitter *m)
 {
-    m->nr_loaded = 0;
+    m->nr_loaded = m->nr_asked = 0;
 }
 
 static LLVMValueRef call_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
@@ -346,9 +356,46 @@ static LLVMValueRef power(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
     return call_intrinsic(m, "llvm.pow", &type, 1, args, 2);
 }
 
+/* A number that is known where the code is emitted. */
+static bool is_known(struct emitter *m, const struct lp_expr *e, float *v)
+{
+    if (e->op == LP_LITERAL) {
+        *v = e->literal;
+        return true;
+    }
+    if (e->op != LP_TABLE)
+        return false;
+    struct split s = split_affine(m, &e->at);
+    assert(!s.nr && !s.step);
+    *v = e->table[s.constant];
+    return true;
+}
+
+/* factor * x + plus with a known factor: transforms are mostly zeros and ones. */
+static LLVMValueRef add_multiple(struct emitter *m, float factor, const struct lp_expr *x,
+                                 const struct lp_expr *plus)
+{
+    LLVMValueRef c = emit_expr(m, plus);
+    if (factor == 0)
+        return c;
+    m->ops++;
+    if (factor == 1)
+        return LLVMBuildFAdd(m->b, c, emit_expr(m, x), "");
+    if (factor == -1)
+        return LLVMBuildFSub(m->b, c, emit_expr(m, x), "");
+    LLVMTypeRef type = emit_value_type(m);
+    LLVMValueRef args[] = {emit_expr(m, x), literal(m, factor), c};
+    return call_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
+}
+
 static LLVMValueRef multiply_add(struct emitter *m, const struct lp_expr *mul,
                                  const struct lp_expr *plus)
 {
+    float factor;
+    if (is_known(m, mul->a, &factor))
+        return add_multiple(m, factor, mul->b, plus);
+    if (is_known(m, mul->b, &factor))
+        return add_multiple(m, factor, mul->a, plus);
     LLVMTypeRef type = emit_value_type(m);
     LLVMValueRef a = emit_expr(m, mul->a), b = emit_expr(m, mul->b), c = emit_expr(m, plus);
     LLVMValueRef args[] = {a, b, c};
@@ -426,6 +473,11 @@ LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
     switch (e->op) {
     case LP_LITERAL:
         return literal(m, e->literal);
+    case LP_TABLE: {
+        float v = 0;
+        is_known(m, e, &v);
+        return literal(m, v);
+    }
     case LP_LOAD:
         return emit_load(m, e->buf, &e->at);
     case LP_GUARD:
@@ -443,6 +495,8 @@ static void store_lanes(struct emitter *m, LLVMValueRef v, LLVMValueRef pointer,
 {
     LLVMValueRef align = LLVMConstInt(m->i32, 4, false);
     LLVMTypeRef vec = emit_value_type(m);
+    if (where.kind == TRUTH_SCALAR)
+        where = (struct truth){TRUTH_LANES, false, emit_splat(m, where.value)};
     if (step == 1 && where.kind != TRUTH_LANES) {
         LLVMSetAlignment(LLVMBuildStore(m->b, v, pointer), 4);
     } else if (step == 1) {
@@ -463,8 +517,8 @@ void emit_store(struct emitter *m, const struct lp_node *n)
     struct truth where = emit_truth(m, &n->cond);
     if (where.kind == TRUTH_CONST && !where.yes)
         return;
-    /* Lowering masks lanes only: whole stores are under an LP_IF. */
-    assert(where.kind != TRUTH_SCALAR);
+    /* Without lanes there is nothing to mask: lowering puts such stores under an LP_IF. */
+    assert(m->in_vector || where.kind != TRUTH_SCALAR);
     LLVMValueRef v = emit_expr(m, n->value);
     struct split s = split_affine(m, &n->at);
     if (m->reg[n->buf]) {

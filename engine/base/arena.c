@@ -104,3 +104,18 @@ void arena_release(struct arena *a)
     }
     a->head = NULL;
 }
+
+void arena_adopt(struct arena *a, struct arena *from)
+{
+    struct arena_block **end = &from->head;
+    while (*end)
+        end = &(*end)->next;
+    /* Behind the block in use, which goes on being filled. */
+    if (a->head) {
+        *end = a->head->next;
+        a->head->next = from->head;
+    } else {
+        a->head = from->head;
+    }
+    from->head = NULL;
+}

@@ -25,6 +25,9 @@ char *arena_strndup(struct arena *a, const char *text, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void arena_release(struct arena *a);
 
+/* Moves all that is in `from`, which is empty then, to `a`; pointers stay valid. */
+void arena_adopt(struct arena *a, struct arena *from);
+
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 

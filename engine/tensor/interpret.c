@@ -48,6 +48,8 @@ static float eval_expr(struct machine *m, const struct lp_expr *e)
         return e->literal;
     case LP_LOAD:
         return *element(m, e->buf, &e->at);
+    case LP_TABLE:
+        return e->table[eval_affine(m, &e->at)];
     case LP_GUARD:
         return eval_cond(m, &e->cond) ? eval_expr(m, e->a) : e->literal;
     case LP_ARITH:

@@ -2,7 +2,11 @@
 #include "engine/tensor/layout.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/arena.h"
+#include "engine/tensor/winograd.h"
 
 struct layout layout_plain(int nr, const int64_t *dims)
 {
@@ -216,8 +220,42 @@ static void walk_from(struct walk *w, int k, int64_t at)
     w->pos[d->dim] = pos;
 }
 
+bool layout_equal(const struct layout *a, const struct layout *b)
+{
+    if (a->nr_l != b->nr_l || a->nr_p != b->nr_p || a->transform != b->transform)
+        return false;
+    for (int i = 0; i < a->nr_l; i++)
+        if (a->l[i] != b->l[i])
+            return false;
+    for (int i = 0; i < a->nr_p; i++)
+        if (a->p[i].extent != b->p[i].extent || a->p[i].coef != b->p[i].coef ||
+            a->p[i].dim != b->p[i].dim)
+            return false;
+    return true;
+}
+
+/* Transforms the weights first, and packs what comes out. */
+static void pack_transformed(const struct layout *l, const float *logical, float *stored)
+{
+    int m = (int)l->transform, a = m + 2;
+    struct layout inner = *l;
+    inner.transform = LAYOUT_AS_IS;
+    inner.nr_l = 3;
+    inner.l[0] = (int64_t)a * a;
+    inner.l[1] = l->l[0];
+    inner.l[2] = l->l[1];
+    float *u = xmalloc((size_t)layout_logical_size(&inner) * sizeof *u);
+    winograd_weights(m, l->l[0], l->l[1], logical, u);
+    layout_pack(&inner, u, stored);
+    free(u);
+}
+
 void layout_pack(const struct layout *l, const float *logical, float *stored)
 {
+    if (l->transform != LAYOUT_AS_IS) {
+        pack_transformed(l, logical, stored);
+        return;
+    }
     struct walk w;
     walk_init(&w, l);
     w.from = logical;

@@ -19,6 +19,13 @@
 
 enum { LAYOUT_MAX_DIMS = 8, LAYOUT_MAX_STORED = 24 };
 
+/*
+ * A constant may be transformed before it is stored: the weights of a 3x3 convolution, [K, C, 3, 3],
+ * into the domain of Winograd's algorithm (winograd.h), [a*a, K, C] with a = 4 or 6. The dimensions
+ * of p[] are then those of the transformed array, and l[] stays that of the weights.
+ */
+enum layout_transform { LAYOUT_AS_IS, LAYOUT_WINOGRAD_2 = 2, LAYOUT_WINOGRAD_4 = 4 };
+
 struct layout_dim {
     int64_t extent, coef;
     int dim;
@@ -29,6 +36,7 @@ struct layout {
     int64_t l[LAYOUT_MAX_DIMS];     /* their extents */
     int nr_p;                       /* stored dimensions */
     struct layout_dim p[LAYOUT_MAX_STORED];
+    enum layout_transform transform;
 };
 
 /* Row-major order of `nr` logical dimensions. */
@@ -43,10 +51,12 @@ bool layout_is_plain(const struct layout *l);
 int64_t layout_logical_size(const struct layout *l);
 int64_t layout_stored_size(const struct layout *l);
 
+bool layout_equal(const struct layout *a, const struct layout *b);
+
 /* logical -> stored; padding becomes zero. Both float32, row-major logical. */
 void layout_pack(const struct layout *l, const float *logical, float *stored);
 
-/* stored -> logical. Each logical element must be stored at least once. */
+/* stored -> logical. Each logical element must be stored at least once, and as it is. */
 void layout_unpack(const struct layout *l, const float *stored, float *logical);
 
 #endif

@@ -108,6 +108,11 @@ static void print_expr(const struct loop_program *p, const struct lp_expr *e, st
         print_affine(p, &e->at, out);
         strbuf_adds(out, "]");
         break;
+    case LP_TABLE:
+        strbuf_adds(out, "table[");
+        print_affine(p, &e->at, out);
+        strbuf_adds(out, "]");
+        break;
     case LP_GUARD:
         strbuf_adds(out, "(");
         print_cond(p, &e->cond, out);

@@ -51,13 +51,14 @@ struct lp_cond {
     struct lp_range r[LAYOUT_MAX_DIMS];
 };
 
-enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH };
+enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH, LP_TABLE };
 
 struct lp_expr {
     enum lp_op op;
     float literal;         /* LP_LITERAL; the value outside of an LP_GUARD */
     int buf;               /* LP_LOAD */
     struct lp_affine at;
+    const float *table;    /* LP_TABLE: table[at]; only unrolled variables occur in `at` */
     struct lp_cond cond;   /* LP_GUARD: a where it holds, literal where not; nothing in a is read
                               where it does not hold */
     enum wl_op arith;      /* LP_ARITH: an operator of workload.h on a and b */

@@ -28,6 +28,7 @@ struct loop_var {
     int var, axis;
     enum level level;
     int64_t extent, stride;
+    bool unroll; /* in S2: an axis that a table depends on */
 };
 
 /* What an axis is, at a place in the program: an affine form and the values it takes. */
@@ -115,6 +116,15 @@ static int new_buffer(struct lowering *L, const char *name, enum lp_scope scope,
     return b;
 }
 
+/* The stored dimensions stay; what is logical is the weights that the transform is made of. */
+static void transform_layout(const struct lowering *L, struct layout *l)
+{
+    const struct layout *from = &L->w->tensor[L->p->from].layout;
+    l->transform = L->p->transform;
+    l->nr_l = from->nr_l;
+    memcpy(l->l, from->l, sizeof l->l);
+}
+
 static int tensor_buffer(struct lowering *L, int t)
 {
     if (L->tensor_buf[t] >= 0)
@@ -125,6 +135,11 @@ static int tensor_buffer(struct lowering *L, int t)
     int b = new_buffer(L, wt->name, scope, size);
     L->lp->buffer[b].tensor = scope == LP_TENSOR ? t : -1;
     L->lp->buffer[b].layout = wt->layout;
+    if (t == L->p->derived) {
+        /* To the outside it is the weights, stored after a transform. */
+        L->lp->buffer[b].tensor = L->p->from;
+        transform_layout(L, &L->lp->buffer[b].layout);
+    }
     return L->tensor_buf[t] = b;
 }
 
@@ -316,6 +331,12 @@ static const struct lp_expr *convert(struct lowering *L, const struct wl_expr *e
         return expr_literal(L, e->literal);
     if (e->op == WL_LOAD)
         return convert_load(L, e, axis);
+    if (e->op == WL_TABLE) {
+        struct lp_expr *x = expr_new(L, LP_TABLE);
+        x->table = e->table;
+        x->at = value_of(&e->idx[0], axis).a;
+        return x;
+    }
     return expr_arith(L, e->op, convert(L, e->a, axis), e->b ? convert(L, e->b, axis) : NULL);
 }
 
@@ -330,7 +351,8 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
     int var = new_var(L, name, level);
     if (L->failed)
         return;
-    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride};
+    bool unroll = level == L_S2 && L->n->fixed[axis];
+    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride, unroll};
     lp_affine_term(&L->axis[axis].a, var, stride);
     if (level == L_LANE)
         L->lane_loop = L->nr_loops - 1;
@@ -366,8 +388,11 @@ static void make_loops(struct lowering *L)
         }
     for (int i = 0; i < s->nr_reduce; i++)
         add_loop(L, nr_s + i, L_R0, sh->r[i][0], sh->r[i][1]);
-    for (int i = 0; i < nr_s; i++)
-        add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
+    /* What is unrolled goes inside: the serial loops are not repeated. */
+    for (int fixed = 0; fixed < 2; fixed++)
+        for (int i = 0; i < nr_s; i++)
+            if ((L->n->fixed[order[i]] != 0) == fixed)
+                add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
     for (int i = 0; i < s->nr_reduce; i++)
         add_loop(L, nr_s + i, L_R1, sh->r[i][1] / sh->unrolled[i], sh->unrolled[i]);
     for (int i = 0; i < s->nr_reduce; i++)
@@ -380,9 +405,9 @@ static void make_loops(struct lowering *L)
         add_loop(L, L->n->vec, L_LANE, sh->lanes, 1);
 }
 
-static enum lp_loop loop_kind(enum level level)
+static enum lp_loop loop_kind(const struct loop_var *v)
 {
-    return level == L_LANE ? LP_VECTOR : level >= L_RU ? LP_UNROLL : LP_SERIAL;
+    return v->level == L_LANE ? LP_VECTOR : v->level >= L_RU || v->unroll ? LP_UNROLL : LP_SERIAL;
 }
 
 /* Wraps `body` in the loops of levels from .. to, the first outermost. */
@@ -392,7 +417,7 @@ static struct lp_node *wrap(struct lowering *L, enum level from, enum level to,
     for (int i = L->nr_loops - 1; i >= 0; i--) {
         const struct loop_var *v = &L->loop[i];
         if (v->level >= from && v->level <= to)
-            body = node_for(L, loop_kind(v->level), v->var, v->extent, body);
+            body = node_for(L, loop_kind(v), v->var, v->extent, body);
     }
     return body;
 }
@@ -483,6 +508,8 @@ static void pack_constants(struct lowering *L, const struct wl_expr *body)
         b->packed = true;
         b->layout = layout;
         b->size = layout_stored_size(&layout);
+        if (t == L->p->derived)
+            transform_layout(L, &b->layout);
         L->nr_sources++;
     }
 }
@@ -731,14 +758,18 @@ static struct lp_node *store_output(struct lowering *L, const struct wl_stage *s
 {
     const struct wl_tensor *t = &L->w->tensor[s->out];
     struct lp_affine at = {0};
+    struct lp_cond inside = {0};
     int64_t stride = 1;
     for (int d = t->nr_dims - 1; d >= 0; d--) {
         struct axis_value v = value_of(&s->out_idx[d], L->axis);
         struct lp_affine i = lp_affine_scale(&v.a, stride);
         at = lp_affine_add(&at, &i);
         stride *= t->dim[d];
+        if (v.lo < 0 || v.hi >= t->dim[d]) /* tiles of a derived workload may overhang */
+            inside.r[inside.nr++] = (struct lp_range){v.a, 0, t->dim[d]};
     }
     struct lp_node *n = node_store(L, tensor_buffer(L, s->out), &at, value);
+    n->cond = inside;
     add_lane_ranges(L, &n->cond);
     return n;
 }
@@ -864,7 +895,7 @@ int lower(const struct workload *w, const struct space *s, const struct candidat
           struct loop_program *out, struct err *e)
 {
     const struct plan *p = s->sketch[c->sketch]->user;
-    struct lowering L = {.p = p, .w = w, .lp = out, .c = c};
+    struct lowering L = {.p = p, .w = p->w, .lp = out, .c = c};
     *out = (struct loop_program){.threads = p->target.threads};
     for (int t = 0; t < WL_MAX_TENSORS; t++)
         L.tensor_buf[t] = -1;

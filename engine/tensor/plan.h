@@ -29,14 +29,19 @@ struct nest_plan {
     int nr_packs;
     struct pack_plan pack[PLAN_MAX_PACKS];
     int64_t extent[WL_MAX_AXES]; /* of the loops of an axis: the vector axis may be rounded up */
-    int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1 */
+    int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1, or the axis fixed */
+    /* Axes that a table depends on are unrolled whole: reductions in R1, spatial ones in the register
+     * tile (L_S3 + 1 in spirit: 3) as far as it goes, else in S2 (2). 0: not fixed. */
+    int fixed[WL_MAX_AXES];
     int order_knob, unroll_knob, cache_knob;
     int nr_order, order_axis[WL_MAX_AXES]; /* what the order knob permutes */
     const struct plan *plan;
 };
 
 struct plan {
-    const struct workload *w;
+    const struct workload *w; /* what is lowered: the task's, or one derived from it */
+    int derived, from;        /* tensor of transformed constants and what it is made of; -1 */
+    enum layout_transform transform;
     const struct space *space;
     const struct sketch *sketch;
     struct sketch_target target;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/tensor/plan.h"
+#include "engine/tensor/winograd.h"
 
 /* Most operations in the unrolled body of a reduction: compile time is 25-30 us each. */
 enum { MAX_BODY_OPS = 640 };
@@ -158,6 +159,33 @@ static void plan_nests(struct plan *p)
     }
 }
 
+static void find_fixed(const struct wl_expr *e, int nr_axes, int *fixed)
+{
+    if (!e)
+        return;
+    for (int a = 0; a < nr_axes && e->op == WL_TABLE; a++)
+        if (e->idx[0].coef[a])
+            fixed[a] = 3;
+    find_fixed(e->a, nr_axes, fixed);
+    find_fixed(e->b, nr_axes, fixed);
+}
+
+/* What a table depends on is unrolled; in registers go as many of the sums as half of them hold. */
+static void plan_fixed(struct nest_plan *n)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    int64_t tile = 1, most = n->plan->target.registers / 2;
+    find_fixed(s->body, s->nr_spatial + s->nr_reduce, n->fixed);
+    for (int a = s->nr_spatial - 1; a >= 0; a--) {
+        if (!n->fixed[a])
+            continue;
+        if (tile * s->extent[a] > most)
+            n->fixed[a] = 2;
+        else
+            tile *= s->extent[a];
+    }
+}
+
 /* Variable operands that are worth a packed copy: read once by a reduction, and again for every
  * point of some spatial axis. */
 static void plan_packs(struct nest_plan *n)
@@ -233,7 +261,9 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
                                .unrolled_trips = 1};
     for (int a = 0; a < s->nr_spatial; a++)
         for (int l = 0; l < 4; l++)
-            out->s[a][l] = n->tile_knob[a] < 0 ? 1 : knob_factor(&k->knob[n->tile_knob[a]], c, l);
+            out->s[a][l] = n->fixed[a] == l && l   ? s->extent[a]
+                           : n->tile_knob[a] < 0 ? 1
+                                                 : knob_factor(&k->knob[n->tile_knob[a]], c, l);
     if (n->vec >= 0) {
         int64_t inner = out->s[n->vec][3];
         int fit = pow2_at_least(inner);
@@ -248,8 +278,12 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
         for (int l = 0; l < 2; l++)
             out->r[i][l] = knob < 0 ? 1 : knob_factor(&k->knob[knob], c, l);
         out->r0_trips *= out->r[i][0];
-        out->unrolled[i] = largest_divisor(out->r[i][1], budget);
-        budget = out->unrolled[i] < out->r[i][1] ? 1 : budget / out->unrolled[i];
+        if (n->fixed[s->nr_spatial + i]) {
+            out->unrolled[i] = out->r[i][1] = s->extent[s->nr_spatial + i];
+        } else {
+            out->unrolled[i] = largest_divisor(out->r[i][1], budget);
+            budget = out->unrolled[i] < out->r[i][1] ? 1 : budget / out->unrolled[i];
+        }
         out->unrolled_trips *= out->unrolled[i];
     }
 }
@@ -323,7 +357,7 @@ static int64_t least_lanes(int64_t extent, const struct sketch_target *t)
 
 static int expr_ops(const struct wl_expr *e)
 {
-    if (!e || e->op == WL_LITERAL || e->op == WL_LOAD)
+    if (!e || e->op == WL_LITERAL || e->op == WL_LOAD || e->op == WL_TABLE)
         return 0;
     return 1 + expr_ops(e->a) + expr_ops(e->b);
 }
@@ -433,7 +467,7 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
     int nr = s->nr_spatial + s->nr_reduce;
     for (int a = 0; a < nr; a++) {
         n->extent[a] = a == n->vec ? vec_extent(s->extent[a], &p->target) : s->extent[a];
-        if (n->extent[a] <= 1)
+        if (n->extent[a] <= 1 || n->fixed[a])
             continue;
         knob_text(name, p, n, "tile_", s->axis[a]);
         n->tile_knob[a] =
@@ -445,7 +479,10 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
         knob_text(name, p, n, "order", "");
         n->order_knob = sketch_permutation(sp, k, name, n->nr_order);
     }
-    if (s->nr_reduce) {
+    bool loops = false; /* in the reduction, of which there is something to decide */
+    for (int a = s->nr_spatial; a < nr; a++)
+        loops |= n->tile_knob[a] >= 0;
+    if (loops) {
         knob_text(name, p, n, "unroll", "");
         n->unroll_knob = sketch_ordinal(sp, k, name, 7, unroll_steps);
         knob_text(name, p, n, "write_cache", "");
@@ -502,11 +539,13 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
     int64_t tile = 1, sums = n->plan->target.registers / 2;
+    for (int a = 0; a < s->nr_spatial; a++)
+        tile *= n->fixed[a] == 3 ? s->extent[a] : 1;
     for (int a = s->nr_spatial - 1; a >= 0; a--) {
         int64_t inner = 1;
         if (a == n->vec) {
             inner = best_lanes_tile(n->extent[a], &n->plan->target);
-            tile = (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
+            tile *= (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
         } else if (a < n->vec && s->nr_reduce && tile < sums) {
             inner = largest_divisor(s->extent[a], sums / tile);
             tile *= inner;
@@ -525,11 +564,12 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
             c->v[k->knob[n->producer[i].knob].slot] = 1; /* PLACE_ROOT */
 }
 
-int sketches_of(const struct workload *w, const struct sketch_target *target, struct space *out,
-                struct err *e)
+/* Adds the sketch of `w`; a sketch without a valid default is left out. */
+static bool add_sketch(const char *name, const struct workload *w,
+                       const struct sketch_target *target, struct space *out, struct plan *p,
+                       const char **why)
 {
-    struct sketch *k = space_sketch(out, "tiled");
-    struct plan *p = ARENA_NEW(&out->arena, struct plan);
+    struct sketch *k = space_sketch(out, name);
     p->w = w;
     p->space = out;
     p->sketch = k;
@@ -537,17 +577,47 @@ int sketches_of(const struct workload *w, const struct sketch_target *target, st
     plan_nests(p);
     k->user = p;
     for (int i = 0; i < p->nr_nests; i++) {
+        plan_fixed(&p->nest[i]);
         plan_packs(&p->nest[i]);
         add_knobs(p, &p->nest[i], out, k);
     }
-    k->start = (struct candidate){.sketch = 0, .nr = k->nr_slots};
+    k->start = (struct candidate){.sketch = out->nr_sketches - 1, .nr = k->nr_slots};
     for (int i = 0; i < p->nr_nests; i++) {
         add_constraints(&p->nest[i], out, k);
         set_default(&p->nest[i], k, &k->start);
     }
+    if (candidate_valid(out, &k->start, why))
+        return true;
+    out->nr_sketches--;
+    return false;
+}
+
+static void add_winograd(const struct workload *w, const struct sketch_target *target, int m,
+                         struct space *out)
+{
+    struct workload *derived = ARENA_NEW(&out->arena, struct workload);
+    struct plan *p = ARENA_NEW(&out->arena, struct plan);
+    if (!winograd_workload(w, m, derived, &p->derived, &p->from)) {
+        workload_release(derived);
+        return;
+    }
+    p->transform = m == 2 ? LAYOUT_WINOGRAD_2 : LAYOUT_WINOGRAD_4;
     const char *why = NULL;
-    if (!candidate_valid(out, &k->start, &why))
+    add_sketch(m == 2 ? "winograd2" : "winograd4", derived, target, out, p, &why);
+    /* What the space holds of it lives as long as the space. */
+    arena_adopt(&out->arena, &derived->arena);
+}
+
+int sketches_of(const struct workload *w, const struct sketch_target *target, struct space *out,
+                struct err *e)
+{
+    struct plan *p = ARENA_NEW(&out->arena, struct plan);
+    p->derived = p->from = -1;
+    const char *why = NULL;
+    if (!add_sketch("tiled", w, target, out, p, &why))
         return err_set(e, ERR_UNSUPPORTED, "workload \"%s\" has no valid default schedule: %s",
                        w->name, why ? why : "a knob is outside its values");
+    add_winograd(w, target, 4, out);
+    add_winograd(w, target, 2, out);
     return 0;
 }

@@ -106,6 +106,16 @@ const struct wl_expr *wl_literal(struct workload *w, float value)
     return x;
 }
 
+const struct wl_expr *wl_table(struct workload *w, const float *table, int nr, struct affine idx)
+{
+    struct wl_expr *x = ARENA_NEW(&w->arena, struct wl_expr);
+    x->op = WL_TABLE;
+    x->table = table;
+    x->nr_table = nr;
+    x->idx[0] = idx;
+    return x;
+}
+
 static struct wl_expr *load(struct workload *w, int tensor, const struct affine *idx)
 {
     struct wl_expr *x = ARENA_NEW(&w->arena, struct wl_expr);
@@ -418,6 +428,13 @@ static void text_expr(struct strbuf *sb, const struct workload *w, const struct 
         text_index(sb, s, &w->tensor[x->tensor], x->idx);
         if (x->guarded)
             strbuf_addf(sb, "?%.9g", (double)x->pad);
+    } else if (x->op == WL_TABLE) {
+        strbuf_adds(sb, "table");
+        for (int i = 0; i < x->nr_table; i++)
+            strbuf_addf(sb, "%c%.9g", i ? ',' : '{', (double)x->table[i]);
+        strbuf_adds(sb, "}[");
+        text_affine(sb, s, &x->idx[0]);
+        strbuf_addc(sb, ']');
     } else {
         strbuf_addf(sb, "%s(", op_text[x->op]);
         text_expr(sb, w, s, x->a);
@@ -546,6 +563,8 @@ static double eval(const struct interpreter *in, const struct wl_expr *x)
         return (double)x->literal;
     if (x->op == WL_LOAD)
         return eval_load(in, x);
+    if (x->op == WL_TABLE)
+        return (double)x->table[eval_affine(in, &x->idx[0])];
     double a = eval(in, x->a), b = op_arity[x->op] > 1 ? eval(in, x->b) : 0;
     switch (x->op) {
     case WL_ADD:

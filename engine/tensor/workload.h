@@ -64,6 +64,7 @@ struct affine {
 #define WL_OP_LIST(X)                                                                              \
     X(WL_LITERAL, "lit", 0)                                                                        \
     X(WL_LOAD, "load", 0)                                                                          \
+    X(WL_TABLE, "table", 0)                                                                        \
     X(WL_ADD, "add", 2)                                                                            \
     X(WL_SUB, "sub", 2)                                                                            \
     X(WL_MUL, "mul", 2)                                                                            \
@@ -91,7 +92,9 @@ struct wl_expr {
     int tensor; /* WL_LOAD */
     bool guarded;
     float pad;
-    struct affine idx[LAYOUT_MAX_DIMS];
+    struct affine idx[LAYOUT_MAX_DIMS]; /* WL_TABLE: idx[0] */
+    const float *table; /* WL_TABLE: numbers known to the compiler; belongs to the caller */
+    int nr_table;
     const struct wl_expr *a, *b;
 };
 
@@ -133,6 +136,9 @@ int workload_stage(struct workload *w, const char *name, int out, enum wl_combin
 int workload_axis(struct workload *w, int stage, const char *name, int64_t extent, bool reduce);
 
 const struct wl_expr *wl_literal(struct workload *w, float value);
+/* The number table[idx]: axes in `idx` become constants of the code, so that factors of 0 and 1 cost
+ * nothing. */
+const struct wl_expr *wl_table(struct workload *w, const float *table, int nr, struct affine idx);
 /* `idx` has one entry a stored dimension of `tensor`. */
 const struct wl_expr *wl_load(struct workload *w, int tensor, const struct affine *idx);
 const struct wl_expr *wl_load_guarded(struct workload *w, int tensor, const struct affine *idx,

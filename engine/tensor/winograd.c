@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/tensor/winograd.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* B^T, G, A^T of F(2,3) and F(4,3). */
+static const float bt2[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
+static const double g2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+static const float at2[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+
+static const float bt4[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+                                {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+static const double g4[6][3] = {{1.0 / 4, 0, 0},
+                                {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                {0, 0, 1}};
+static const float at4[4][6] = {
+    {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
+
+/* The outer products that the two-dimensional transforms are. */
+static float input2[4 * 4 * 4 * 4], input4[6 * 6 * 6 * 6];
+static float output2[2 * 2 * 4 * 4], output4[4 * 4 * 6 * 6];
+
+static void outer(const float *left, int rows, int cols, float *out)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < rows; j++)
+            for (int r = 0; r < cols; r++)
+                for (int s = 0; s < cols; s++)
+                    *out++ = left[i * cols + r] * left[j * cols + s];
+}
+
+static void fill_tables_once(void)
+{
+    outer(&bt2[0][0], 4, 4, input2);
+    outer(&bt4[0][0], 6, 6, input4);
+    outer(&at2[0][0], 2, 4, output2);
+    outer(&at4[0][0], 4, 6, output4);
+}
+
+static void fill_tables(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_tables_once);
+}
+
+const float *winograd_input_table(int m)
+{
+    fill_tables();
+    return m == 2 ? input2 : input4;
+}
+
+const float *winograd_output_table(int m)
+{
+    fill_tables();
+    return m == 2 ? output2 : output4;
+}
+
+void winograd_weights(int m, int64_t k, int64_t c, const float *weights, float *out)
+{
+    int a = m + 2;
+    const double *g = m == 2 ? &g2[0][0] : &g4[0][0];
+    for (int64_t i = 0; i < k * c; i++) {
+        const float *w = weights + i * 9;
+        double half[WINOGRAD_MAX_A][3];
+        for (int x = 0; x < a; x++)
+            for (int s = 0; s < 3; s++)
+                half[x][s] = g[x * 3] * (double)w[s] + g[x * 3 + 1] * (double)w[3 + s] +
+                             g[x * 3 + 2] * (double)w[6 + s];
+        for (int x = 0; x < a; x++)
+            for (int y = 0; y < a; y++) {
+                double u = 0;
+                for (int s = 0; s < 3; s++)
+                    u += half[x][s] * g[y * 3 + s];
+                out[(x * a + y) * k * c + i] = (float)u;
+            }
+    }
+}
+
+/* Recognising a convolution by its indices. */
+
+struct conv {
+    int stage, epilogue; /* -1: none */
+    int pad;             /* stage whose output it reads, -1: an input as it is */
+    const struct wl_expr *x, *w;
+    int n, k, y, x_, ki, c, r, s, ci; /* axes */
+    int64_t block;
+};
+
+/* The only axis of `f`, which has coefficient `coef`; -1 for anything else. */
+static int single_axis(const struct affine *f, int64_t coef)
+{
+    int found = -1;
+    if (f->base)
+        return -1;
+    for (int a = 0; a < WL_MAX_AXES; a++)
+        if (f->coef[a]) {
+            if (found >= 0 || f->coef[a] != coef)
+                return -1;
+            found = a;
+        }
+    return found;
+}
+
+/* f = block * outer + inner, or with a block of one, outer alone (inner -1). */
+static bool blocked_axes(const struct affine *f, int64_t block, int *outer_, int *inner)
+{
+    *outer_ = *inner = -1;
+    if (f->base)
+        return false;
+    for (int a = 0; a < WL_MAX_AXES; a++) {
+        if (!f->coef[a])
+            continue;
+        if (f->coef[a] == block && *outer_ < 0)
+            *outer_ = a;
+        else if (f->coef[a] == 1 && *inner < 0)
+            *inner = a;
+        else
+            return false;
+    }
+    return *outer_ >= 0 && *inner >= 0;
+}
+
+/* f = a + b for the given b; gives a. */
+static int other_axis(const struct affine *f, int b)
+{
+    struct affine rest = *f;
+    if (rest.coef[b] != 1)
+        return -1;
+    rest.coef[b] = 0;
+    return single_axis(&rest, 1);
+}
+
+static bool match_indices(const struct workload *w, const struct wl_stage *s, struct conv *c)
+{
+    const struct wl_tensor *xt = &w->tensor[c->x->tensor], *wt = &w->tensor[c->w->tensor];
+    if (xt->nr_dims != 5 || wt->nr_dims != 4 || wt->dim[2] != 3 || wt->dim[3] != 3 ||
+        c->x->guarded)
+        return false;
+    c->block = xt->dim[4];
+    if (c->block < 2 || !blocked_axes(&c->w->idx[0], c->block, &c->k, &c->ki) ||
+        !blocked_axes(&c->w->idx[1], c->block, &c->c, &c->ci))
+        return false;
+    c->r = single_axis(&c->w->idx[2], 1);
+    c->s = single_axis(&c->w->idx[3], 1);
+    if (c->r < 0 || c->s < 0 || s->extent[c->r] != 3 || s->extent[c->s] != 3)
+        return false;
+    c->n = single_axis(&c->x->idx[0], 1);
+    c->y = other_axis(&c->x->idx[2], c->r);
+    c->x_ = other_axis(&c->x->idx[3], c->s);
+    if (c->y < 0 || c->x_ < 0 || single_axis(&c->x->idx[1], 1) != c->c ||
+        single_axis(&c->x->idx[4], 1) != c->ci)
+        return false;
+    const int out[] = {c->n, c->k, c->y, c->x_, c->ki};
+    for (int d = 0; d < 5; d++)
+        if (out[d] != d || single_axis(&s->out_idx[d], 1) != d)
+            return false;
+    return s->nr_spatial == 5 && s->nr_reduce == 4 && w->tensor[s->out].nr_dims == 5;
+}
+
+static int stage_that_fills(const struct workload *w, int tensor)
+{
+    for (int i = 0; i < w->nr_stages; i++)
+        if (w->stage[i].out == tensor)
+            return i;
+    return -1;
+}
+
+static bool find_conv(const struct workload *w, struct conv *c)
+{
+    /* pad, convolution, epilogue: the first and the last may be missing; nothing else. */
+    *c = (struct conv){.stage = -1, .epilogue = -1, .pad = -1};
+    for (int i = 0; i < w->nr_stages; i++)
+        if (w->stage[i].nr_reduce) {
+            if (c->stage >= 0)
+                return false;
+            c->stage = i;
+        }
+    if (c->stage < 0)
+        return false;
+    const struct wl_stage *s = &w->stage[c->stage];
+    const struct wl_expr *body = s->body;
+    if (s->combine != WL_SUM || body->op != WL_MUL || body->a->op != WL_LOAD ||
+        body->b->op != WL_LOAD)
+        return false;
+    bool swapped = w->tensor[body->a->tensor].role == WL_CONST;
+    c->x = swapped ? body->b : body->a;
+    c->w = swapped ? body->a : body->b;
+    if (w->tensor[c->w->tensor].role != WL_CONST || !match_indices(w, s, c))
+        return false;
+    c->pad = stage_that_fills(w, c->x->tensor);
+    if (c->stage != w->nr_stages - 1)
+        c->epilogue = c->stage + 1;
+    int used = 1 + (c->pad >= 0) + (c->epilogue >= 0);
+    return used == w->nr_stages && (c->pad < 0 || c->pad == 0);
+}
+
+/* Building the derived workload. */
+
+/* `e` with its axes replaced by affine forms of other axes; loads become guarded, since tiles may
+ * overhang. */
+static const struct wl_expr *substitute(struct workload *w, const struct wl_expr *e,
+                                        const struct affine *axis, int old_temp, int new_temp,
+                                        const struct affine *temp_idx)
+{
+    struct wl_expr *x = ARENA_NEW(&w->arena, struct wl_expr);
+    *x = *e;
+    if (e->a)
+        x->a = substitute(w, e->a, axis, old_temp, new_temp, temp_idx);
+    if (e->b)
+        x->b = substitute(w, e->b, axis, old_temp, new_temp, temp_idx);
+    if (e->op != WL_LOAD)
+        return x;
+    if (e->tensor == old_temp) {
+        x->tensor = new_temp;
+        memcpy(x->idx, temp_idx, sizeof x->idx);
+        return x;
+    }
+    x->guarded = true;
+    for (int d = 0; d < LAYOUT_MAX_DIMS; d++) {
+        x->idx[d] = affine_const(e->idx[d].base);
+        for (int a = 0; a < WL_MAX_AXES; a++)
+            if (e->idx[d].coef[a]) {
+                struct affine term = axis[a];
+                term.base *= e->idx[d].coef[a];
+                for (int i = 0; i < WL_MAX_AXES; i++)
+                    term.coef[i] *= e->idx[d].coef[a];
+                x->idx[d] = affine_add(x->idx[d], term);
+            }
+    }
+    return x;
+}
+
+static struct affine tile_index(int tile, int64_t m, int inside)
+{
+    return affine_add(affine_axis(tile, m), affine_axis(inside, 1));
+}
+
+struct shape {
+    int64_t n, k, c, h, w, block, ty, tx;
+    int m, a;
+};
+
+static int add_padded_input(const struct workload *w, const struct conv *c,
+                            const struct shape *p, struct workload *out)
+{
+    struct layout l = layout_plain(
+        5, (int64_t[]){p->n, p->c, p->ty * p->m + 2, p->tx * p->m + 2, p->block});
+    int padded = workload_tensor(out, "pad", WL_TEMP, &l);
+    int s = workload_stage(out, "pad", padded, WL_NONE);
+    static const char *const name[] = {"n", "c", "y", "x", "ci"};
+    struct affine id[LAYOUT_MAX_DIMS] = {{0}};
+    for (int d = 0; d < 5; d++)
+        id[d] = affine_axis(workload_axis(out, s, name[d], l.l[d], false), 1);
+    /* Past the end of the rows that were padded before there is nothing but zeros. */
+    if (c->pad >= 0)
+        out->stage[s].body =
+            substitute(out, w->stage[c->pad].body, id, -1, -1, NULL);
+    else
+        out->stage[s].body = wl_load_guarded(out, c->x->tensor, id, 0);
+    return padded;
+}
+
+/* v[i * a + j, n, c, ty * TX + tx, ci] = sum over r, s of table * padded[n, c, ty m + r, tx m + s, ci] */
+static int add_input_transform(const struct shape *p, int padded, struct workload *out)
+{
+    struct layout l = layout_plain(
+        5, (int64_t[]){(int64_t)p->a * p->a, p->n, p->c, p->ty * p->tx, p->block});
+    int v = workload_tensor(out, "v", WL_TEMP, &l);
+    int s = workload_stage(out, "vin", v, WL_SUM);
+    int n = workload_axis(out, s, "n", p->n, false), c = workload_axis(out, s, "c", p->c, false);
+    int ty = workload_axis(out, s, "ty", p->ty, false);
+    int tx = workload_axis(out, s, "tx", p->tx, false);
+    int i = workload_axis(out, s, "i", p->a, false), j = workload_axis(out, s, "j", p->a, false);
+    int ci = workload_axis(out, s, "ci", p->block, false);
+    int r = workload_axis(out, s, "r", p->a, true), t = workload_axis(out, s, "s", p->a, true);
+    struct wl_stage *st = &out->stage[s];
+    st->out_idx[0] = affine_add(affine_axis(i, p->a), affine_axis(j, 1));
+    st->out_idx[1] = affine_axis(n, 1);
+    st->out_idx[2] = affine_axis(c, 1);
+    st->out_idx[3] = affine_add(affine_axis(ty, p->tx), affine_axis(tx, 1));
+    st->out_idx[4] = affine_axis(ci, 1);
+    struct affine at = affine_add(affine_add(affine_axis(i, (int64_t)p->a * p->a * p->a),
+                                             affine_axis(j, (int64_t)p->a * p->a)),
+                                  affine_add(affine_axis(r, p->a), affine_axis(t, 1)));
+    struct affine from[LAYOUT_MAX_DIMS] = {affine_axis(n, 1), affine_axis(c, 1),
+                                           tile_index(ty, p->m, r), tile_index(tx, p->m, t),
+                                           affine_axis(ci, 1)};
+    int size = p->a * p->a * p->a * p->a;
+    st->body = wl_binary(out, WL_MUL, wl_table(out, winograd_input_table(p->m), size, at),
+                         wl_load(out, padded, from));
+    return v;
+}
+
+/* q[xi, n, k, t, ki] = sum over c, ci of v[xi, n, c, t, ci] * u[xi, k b + ki, c b + ci] */
+static int add_products(const struct shape *p, int v, int u, struct workload *out)
+{
+    struct layout l = layout_plain(
+        5, (int64_t[]){(int64_t)p->a * p->a, p->n, p->k, p->ty * p->tx, p->block});
+    int q = workload_tensor(out, "q", WL_TEMP, &l);
+    int s = workload_stage(out, "mul", q, WL_SUM);
+    static const char *const name[] = {"xi", "n", "k", "t", "ki"};
+    for (int d = 0; d < 5; d++)
+        workload_axis(out, s, name[d], l.l[d], false);
+    int c = workload_axis(out, s, "c", p->c, true), ci = workload_axis(out, s, "ci", p->block, true);
+    struct affine x[LAYOUT_MAX_DIMS] = {affine_axis(0, 1), affine_axis(1, 1), affine_axis(c, 1),
+                                        affine_axis(3, 1), affine_axis(ci, 1)};
+    struct affine w[LAYOUT_MAX_DIMS] = {
+        affine_axis(0, 1), affine_add(affine_axis(2, p->block), affine_axis(4, 1)),
+        affine_add(affine_axis(c, p->block), affine_axis(ci, 1))};
+    out->stage[s].body =
+        wl_binary(out, WL_MUL, wl_load(out, v, x), wl_load_guarded(out, u, w, 0));
+    return q;
+}
+
+/* y[n, k, ty m + p, tx m + q, ki] = sum over i, j of table * q[i a + j, n, k, ty TX + tx, ki] */
+static void add_output_transform(const struct workload *w, const struct conv *c,
+                                 const struct shape *p, int q, struct workload *out)
+{
+    int last = c->epilogue >= 0 ? c->epilogue : c->stage, y = w->stage[last].out, to = y;
+    struct layout l = layout_plain(
+        7, (int64_t[]){p->n, p->k, p->ty, p->tx, p->m, p->m, p->block});
+    if (c->epilogue >= 0)
+        to = workload_tensor(out, "tile", WL_TEMP, &l);
+    static const char *const name[] = {"n", "k", "ty", "tx", "p", "q", "ki"};
+    int s = workload_stage(out, "vout", to, WL_SUM);
+    for (int d = 0; d < 7; d++)
+        workload_axis(out, s, name[d], l.l[d], false);
+    int i = workload_axis(out, s, "i", p->a, true), j = workload_axis(out, s, "j", p->a, true);
+    int64_t aa = (int64_t)p->a * p->a;
+    struct affine at = affine_add(affine_add(affine_axis(4, p->m * aa), affine_axis(5, aa)),
+                                  affine_add(affine_axis(i, p->a), affine_axis(j, 1)));
+    struct affine from[LAYOUT_MAX_DIMS] = {
+        affine_add(affine_axis(i, p->a), affine_axis(j, 1)), affine_axis(0, 1), affine_axis(1, 1),
+        affine_add(affine_axis(2, p->tx), affine_axis(3, 1)), affine_axis(6, 1)};
+    out->stage[s].body = wl_binary(
+        out, WL_MUL, wl_table(out, winograd_output_table(p->m), (int)(p->m * p->m * aa), at),
+        wl_load(out, q, from));
+    struct affine place[LAYOUT_MAX_DIMS] = {affine_axis(0, 1), affine_axis(1, 1),
+                                            tile_index(2, p->m, 4), tile_index(3, p->m, 5),
+                                            affine_axis(6, 1)};
+    int final = s;
+    if (c->epilogue >= 0) {
+        final = workload_stage(out, w->stage[c->epilogue].name, y, WL_NONE);
+        struct affine id[LAYOUT_MAX_DIMS] = {{0}};
+        for (int d = 0; d < 7; d++)
+            id[d] = affine_axis(workload_axis(out, final, name[d], l.l[d], false), 1);
+        out->stage[final].body = substitute(out, w->stage[c->epilogue].body, place,
+                                            w->stage[c->stage].out, to, id);
+    }
+    memcpy(out->stage[final].out_idx, place, sizeof place);
+}
+
+bool winograd_workload(const struct workload *w, int m, struct workload *out, int *weights,
+                       int *from)
+{
+    struct conv c;
+    if (!find_conv(w, &c) || w->nr_tensors + 8 > WL_MAX_TENSORS)
+        return false;
+    const struct wl_stage *s = &w->stage[c.stage];
+    struct shape p = {.n = s->extent[c.n], .k = s->extent[c.k], .c = s->extent[c.c],
+                      .h = s->extent[c.y], .w = s->extent[c.x_], .block = c.block,
+                      .m = m, .a = m + 2};
+    p.ty = (p.h + m - 1) / m;
+    p.tx = (p.w + m - 1) / m;
+    workload_init(out, w->name);
+    out->nr_tensors = w->nr_tensors;
+    memcpy(out->tensor, w->tensor, sizeof out->tensor);
+    const struct wl_tensor *wt = &w->tensor[c.w->tensor];
+    struct layout ul = layout_plain(3, (int64_t[]){(int64_t)p.a * p.a, wt->dim[0], wt->dim[1]});
+    int u = workload_tensor(out, "u", WL_CONST, &ul);
+    int padded = add_padded_input(w, &c, &p, out);
+    int v = add_input_transform(&p, padded, out);
+    int q = add_products(&p, v, u, out);
+    add_output_transform(w, &c, &p, q, out);
+    *weights = u;
+    *from = c.w->tensor;
+    return true;
+}
