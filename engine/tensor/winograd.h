@@ -2,12 +2,11 @@
 /*
  * Winograd's minimal filtering for 3x3 convolutions of stride 1: F(m x m, 3 x 3) computes m x m
  * outputs from a = m + 2 by a + 2 inputs with a * a multiplications a channel, instead of 9 * m * m
- * (Winograd 1980; the matrices are those of Lavin and Gray, "Fast Algorithms for Convolutional
- * Neural Networks", 2016):
+ * (Winograd 1980; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016):
  *
  *     Y = A^T [ (G g G^T) . (B^T d B) ] A
  *
- * F(2x2) saves a factor of 2.25 and loses next to no precision, F(4x4) saves 4 and loses about a
+ * F(2x2) saves a factor of 2.25 and loses next to no precision, F(4x4) saves 4 and loses half a
  * decimal digit: a task's tolerance decides whether its results pass.
  */
 #ifndef ENGINE_TENSOR_WINOGRAD_H
