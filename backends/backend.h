@@ -44,6 +44,13 @@ struct backend {
     int (*build)(struct builder *b, const struct task *task, const struct space *s,
                  const struct candidate *c, struct artifact *out, struct err *e);
 
+    /* The same for a library: the code is an object file for the system's linker, with `entry` as
+     * its only symbol, and a parallel kernel runs with at most the target's threads, as many as
+     * omp_set_num_threads() said. NULL where a backend's kernels cannot be linked. */
+    int (*build_object)(struct builder *b, const struct task *task, const struct space *s,
+                        const struct candidate *c, const char *entry, struct artifact *out,
+                        struct err *e);
+
     struct loader *(*loader_new)(struct err *e);
     void (*loader_free)(struct loader *l);
     int (*load)(struct loader *l, const struct artifact *a, struct loaded *out, struct err *e);
@@ -54,5 +61,9 @@ struct backend {
 void backend_register(const struct backend *b);
 const struct backend *backend_find(const char *name);
 const struct backend *backend_at(int i);
+
+/* The backend of a target as --target names it, "llvm:cpu=znver4"; *spec gets what follows its
+ * name. NULL and a sentence that lists the backends. */
+const struct backend *backend_of_target(const char *target, const char **spec, struct err *e);
 
 #endif

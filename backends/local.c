@@ -10,7 +10,6 @@
 #include "backends/runner.h"
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
-#include "engine/base/strbuf.h"
 
 enum { MAX_BUILDERS = 256 };
 
@@ -151,29 +150,11 @@ static int last_core(void)
     return last;
 }
 
-static const struct backend *find_backend(const char *target, const char **spec, struct err *e)
-{
-    char name[32];
-    size_t len = strcspn(target, ":");
-    snprintf(name, sizeof name, "%.*s", (int)len, target);
-    *spec = target[len] ? target + len + 1 : "";
-    const struct backend *b = backend_find(name);
-    if (b)
-        return b;
-    struct strbuf known = {0};
-    for (int i = 0; backend_at(i); i++)
-        strbuf_addf(&known, "%s%s", i ? ", " : "", backend_at(i)->name);
-    err_set(e, ERR_USAGE, "no backend for target \"%s\"; there are: %s", target,
-            strbuf_text(&known));
-    strbuf_release(&known);
-    return NULL;
-}
-
 int local_device_open(const char *target, int threads, struct device **out, struct err *e)
 {
     const char *spec;
     *out = NULL;
-    const struct backend *b = find_backend(target, &spec, e);
+    const struct backend *b = backend_of_target(target, &spec, e);
     if (!b)
         return ERR_USAGE;
     struct local *l = xcalloc(1, sizeof *l);

@@ -372,6 +372,7 @@ static LLVMValueRef emit_part(struct emitter *m, int index, const struct emit_ar
     char name[32];
     snprintf(name, sizeof name, "part_%d", index);
     m->fn = add_function(m, name, LLVMFunctionType(m->void_, &m->ptr, 1, false));
+    LLVMSetLinkage(m->fn, LLVMInternalLinkage);
     LLVMPositionBuilderAtEnd(m->b, LLVMAppendBasicBlockInContext(m->ctx, m->fn, ""));
     LLVMValueRef me = thread_count(m, "omp_get_thread_num");
     LLVMValueRef all = thread_count(m, "omp_get_num_threads");
@@ -402,7 +403,11 @@ static void emit_kernel(struct emitter *m, const struct emit_args *args)
         if (loop)
             part[i] = emit_part(m, i, args, trips);
     }
-    m->fn = add_function(m, EMIT_ENTRY, LLVMFunctionType(m->void_, &m->ptr, 1, false));
+    const char *entry = m->target->library_entry;
+    m->fn = add_function(m, entry ? entry : EMIT_ENTRY,
+                         LLVMFunctionType(m->void_, &m->ptr, 1, false));
+    if (entry)
+        LLVMSetVisibility(m->fn, LLVMHiddenVisibility);
     LLVMPositionBuilderAtEnd(m->b, LLVMAppendBasicBlockInContext(m->ctx, m->fn, ""));
     LLVMValueRef pointers = LLVMGetParam(m->fn, 0), zero = LLVMConstInt(m->i64, 0, false);
     LLVMTypeRef param[] = {m->ptr, m->ptr, m->i32, m->i32};
@@ -413,7 +418,7 @@ static void emit_kernel(struct emitter *m, const struct emit_args *args)
             continue;
         }
         LLVMValueRef value[] = {part[i], pointers,
-                                LLVMConstInt(m->i32, (unsigned)m->p->threads, false),
+                                LLVMConstInt(m->i32, entry ? 0 : (unsigned)m->p->threads, false),
                                 LLVMConstInt(m->i32, 0, false)};
         LLVMBuildCall2(m->b, gomp, runtime_function(m, "GOMP_parallel", gomp), value, 4, "");
     }

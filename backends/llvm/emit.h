@@ -8,7 +8,7 @@
  * innermost loop are loads at constant offsets from a few pointers, and arithmetic.
  *
  * Generated functions:
- *   squall_kernel(float **buf)                  called by the runner
+ *   squall_kernel(float **buf)                  called by the runner, or named for a library
  *   nest_N(float *buf..., i64 lo, hi, thread)   a nest, a range of its parallel iterations
  *   part_N(float **buf)                         a thread's share, called by GOMP_parallel
  */
@@ -23,6 +23,9 @@
 struct emit_target {
     const char *cpu, *features; /* function attributes */
     int lanes;
+    /* Of a kernel that a linker puts beside others: its symbol, hidden. Parallel nests then run with
+     * the threads that omp_set_num_threads() says. NULL: EMIT_ENTRY, with the program's threads. */
+    const char *library_entry;
 };
 
 /* The kernel's arguments: program buffers that are memory, in the order of the pointers passed. */

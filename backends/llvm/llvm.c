@@ -132,6 +132,24 @@ static void set_host(struct target *t)
                                                            : 4;
 }
 
+/* What of the processor the code is going to use, for a library to check where it is run. */
+static void list_needs(const struct target *t, bool host, char *out, size_t size)
+{
+    static const char *const all[] = {"avx",     "avx2",     "fma",      "avx512f",
+                                      "avx512bw", "avx512dq", "avx512vl"};
+    bool old = !strncmp(t->cpu, "sandybridge", 11) || !strncmp(t->cpu, "ivybridge", 9);
+    int level = t->sketch.lanes == 16 ? !strcmp(t->cpu, "knl") ? 4 : 7
+                : t->sketch.lanes == 8 ? old ? 1 : 3
+                                       : 0;
+    for (int i = 0; i < 7; i++) {
+        char feature[16];
+        snprintf(feature, sizeof feature, "+%s", all[i]);
+        size_t len = strlen(out);
+        if (host ? has_feature(t->features, feature) : i < level)
+            snprintf(out + len, size - len, "%s%s", len ? " " : "", all[i]);
+    }
+}
+
 static LLVMTargetMachineRef new_machine(const struct target *t, struct err *e)
 {
     LLVMTargetRef target;
@@ -203,6 +221,7 @@ static int llvm_target_open(const char *spec, int threads, struct target **out, 
     read_line_after("/proc/cpuinfo", "model name", model, sizeof model);
     info->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     snprintf(info->hardware, sizeof info->hardware, "%s, %d cores", model, info->cores);
+    list_needs(t, !cpu, info->needs, sizeof info->needs);
     info->lanes = t->sketch.lanes;
     info->registers = t->sketch.registers;
     info->threads = threads;
@@ -291,8 +310,8 @@ static int emit_object(struct builder *b, LLVMModuleRef mod, struct artifact *ou
     return 0;
 }
 
-static int llvm_build(struct builder *b, const struct task *task, const struct space *s,
-                      const struct candidate *c, struct artifact *out, struct err *e)
+static int build(struct builder *b, const struct task *task, const struct space *s,
+                 const struct candidate *c, const char *entry, struct artifact *out, struct err *e)
 {
     struct loop_program p;
     int rc = lower(&task->wl, s, c, &p, e);
@@ -307,7 +326,7 @@ static int llvm_build(struct builder *b, const struct task *task, const struct s
     LLVMTargetDataRef data = LLVMCreateTargetDataLayout(b->machine);
     LLVMSetModuleDataLayout(mod, data);
     LLVMDisposeTargetData(data);
-    struct emit_target target = {b->t->cpu, b->t->features, b->t->sketch.lanes};
+    struct emit_target target = {b->t->cpu, b->t->features, b->t->sketch.lanes, entry};
     struct emit_args args;
     *out = (struct artifact){.threads = p.threads};
     snprintf(out->backend, sizeof out->backend, "%s", llvm_backend.name);
@@ -320,6 +339,12 @@ static int llvm_build(struct builder *b, const struct task *task, const struct s
     LLVMDisposeModule(mod);
     loop_program_release(&p);
     return rc;
+}
+
+static int llvm_build(struct builder *b, const struct task *task, const struct space *s,
+                      const struct candidate *c, struct artifact *out, struct err *e)
+{
+    return build(b, task, s, c, NULL, out, e);
 }
 
 /* Loading, in the runner. */
@@ -435,6 +460,7 @@ const struct backend llvm_backend = {
     .builder_new = llvm_builder_new,
     .builder_free = llvm_builder_free,
     .build = llvm_build,
+    .build_object = build,
     .loader_new = llvm_loader_new,
     .loader_free = llvm_loader_free,
     .load = llvm_load,

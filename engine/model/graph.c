@@ -102,7 +102,7 @@ int graph_add_value(struct graph *g, const char *name, enum graph_type type,
     v->name = arena_strdup(&g->arena, name ? name : "");
     v->type = type;
     v->shape = *shape;
-    v->node = -1;
+    v->node = v->view_of = -1;
     GROW(g->value, g->nr_values, g->cap_values);
     g->value[g->nr_values] = v;
     return g->nr_values++;
@@ -209,6 +209,7 @@ int graph_const_view(struct graph *g, int value, const struct shape *shape)
     to->is_const = true;
     to->is_fill = from->is_fill;
     to->is_any = from->is_any;
+    to->view_of = from->view_of >= 0 ? from->view_of : value;
     to->fill = from->fill;
     to->f32 = from->f32;
     to->i64 = from->i64;

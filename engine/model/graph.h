@@ -49,11 +49,13 @@ struct value {
     bool is_const, is_fill, is_any;
     bool is_input, is_output;
     bool flows; /* input or output that stays in the layout of the activations, not plain */
+    bool is_scale; /* constant factor or variance: numbers made up for it are positive */
     bool owns;  /* f32 and i64 are freed with this value, not with one it is a view of */
     double fill;
     float *f32;
     int64_t *i64;
     int node;    /* that computes it, or -1 */
+    int view_of; /* the constant whose elements it shows in another shape, or -1 */
     int nr_uses; /* by live nodes; valid after graph_finish() */
 };
 

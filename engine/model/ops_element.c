@@ -31,6 +31,15 @@ void op_unary(struct call *c)
     call_out(c, 0, call_element1(c, (enum op_kind)c->arg, x, a, b));
 }
 
+/* The constant, in whatever shape it is seen here, multiplies activations or is a variance. */
+static void mark_scale(struct call *c, int v)
+{
+    if (c->rc || v < 0)
+        return;
+    struct value *x = c->g->value[v];
+    (x->view_of >= 0 ? c->g->value[x->view_of] : x)->is_scale = true;
+}
+
 /* Before operator set 7 an operand was aligned at `axis` instead of at the end. */
 static int align_old_broadcast(struct call *c, int x, int y)
 {
@@ -52,6 +61,8 @@ void op_binary(struct call *c)
     if (fold_binary(c, (enum op_kind)c->arg, call_in(c, 0), call_in(c, 1)))
         return;
     int x = call_tensor(c, 0), y = call_tensor(c, 1);
+    if (!c->rc && c->arg == OP_MUL && c->g->value[x]->is_const != c->g->value[y]->is_const)
+        mark_scale(c, c->g->value[x]->is_const ? x : y);
     y = align_old_broadcast(c, x, y);
     call_out(c, 0, call_element2(c, (enum op_kind)c->arg, x, y));
 }
@@ -140,6 +151,8 @@ void op_batchnorm(struct call *c)
     int v[5] = {-1};
     for (int i = 1; i < 5; i++)
         v[i] = channel_vector(c, call_tensor(c, i), xs.dim[1], xs.rank);
+    mark_scale(c, v[1]);
+    mark_scale(c, v[4]);
     int spread =
         call_element1(c, OP_SQRT, call_element2(c, OP_ADD, v[4], call_literal(c, epsilon)), 0, 0);
     int scale = call_element2(c, OP_DIV, v[1], spread);

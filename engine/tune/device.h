@@ -20,6 +20,7 @@ struct device_info {
     char target[128];   /* "llvm:cpu=znver4": results belong to it */
     char hardware[128]; /* "AMD EPYC ..., 2 cores" */
     char compiler[64];  /* "LLVM 19.1.7" */
+    char needs[96];     /* features of the processor its code uses, as gcc names them: "avx2 fma" */
     int lanes;          /* float32 lanes of a vector register */
     int registers;      /* vector registers */
     int cores;
