@@ -238,15 +238,19 @@ static LLVMValueRef all_lanes(struct emitter *m)
     return const_splat(m, LLVMConstInt(m->i1, 1, false));
 }
 
-static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step,
-                           LLVMValueRef mask)
+static LLVMValueRef gather_from(struct emitter *m, LLVMValueRef pointers, LLVMValueRef mask)
 {
     LLVMTypeRef vec = emit_value_type(m), ptrs = LLVMVectorType(m->ptr, (unsigned)m->lanes);
     LLVMTypeRef overload[] = {vec, ptrs};
-    LLVMValueRef args[] = {lane_pointers(m, pointer, step), LLVMConstInt(m->i32, 4, false), mask,
-                           LLVMConstNull(vec)};
+    LLVMValueRef args[] = {pointers, LLVMConstInt(m->i32, 4, false), mask, LLVMConstNull(vec)};
     m->ops += m->lanes;
     return call_intrinsic(m, "llvm.masked.gather", overload, 2, args, 4);
+}
+
+static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step,
+                           LLVMValueRef mask)
+{
+    return gather_from(m, lane_pointers(m, pointer, step), mask);
 }
 
 static LLVMValueRef plain_load(struct emitter *m, LLVMTypeRef type, LLVMValueRef pointer)
@@ -308,6 +312,52 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
     return v;
 }
 
+/* Is the value another in each lane? */
+static bool varies(const struct emitter *m, const struct lp_expr *e)
+{
+    if (!e || !m->in_vector || e->op == LP_LITERAL)
+        return false;
+    if (e->op == LP_LOAD)
+        return m->reg[e->buf] || split_affine(m, &e->at).step != 0;
+    return e->op != LP_ARITH || varies(m, e->a) || varies(m, e->b);
+}
+
+/* A number as an index: cut to its range while it is a float, so that no number can be a wrong one. */
+static LLVMValueRef picked_index(struct emitter *m, const struct lp_expr *e)
+{
+    LLVMValueRef x = emit_expr(m, e->a), zero = LLVMConstNull(LLVMTypeOf(x));
+    LLVMTypeRef type = m->in_vector ? LLVMVectorType(m->i64, (unsigned)m->lanes) : m->i64;
+    LLVMValueRef last = LLVMConstReal(m->f32, (double)(e->count - 1));
+    if (m->in_vector)
+        last = const_splat(m, last);
+    x = LLVMBuildSelect(m->b, LLVMBuildFCmp(m->b, LLVMRealOGT, x, zero, ""), x, zero, "");
+    x = LLVMBuildSelect(m->b, LLVMBuildFCmp(m->b, LLVMRealOLT, x, last, ""), x, last, "");
+    x = LLVMBuildFPToSI(m->b, x, type, "");
+    m->ops += 3;
+    if (!m->in_vector || varies(m, e->a))
+        return x;
+    return LLVMBuildExtractElement(m->b, x, LLVMConstInt(m->i32, 0, false), "");
+}
+
+static LLVMValueRef emit_pick(struct emitter *m, const struct lp_expr *e)
+{
+    LLVMValueRef i = picked_index(m, e), step = const_i64(m, e->step);
+    struct split s = split_affine(m, &e->at);
+    LLVMValueRef pointer = offset_pointer(m, hoist_terms(m, m->buf[e->buf], &s), s.constant);
+    struct truth guard = truth_const(true);
+    for (int k = 0; k < m->nr_guards; k++)
+        guard = truth_and(m, guard, m->guard[k]);
+    m->ops += 3;
+    if (LLVMTypeOf(i) == m->i64) {
+        i = LLVMBuildNSWMul(m->b, i, step, "");
+        return load_at(m, LLVMBuildInBoundsGEP2(m->b, m->f32, pointer, &i, 1, ""), s.step, guard);
+    }
+    i = LLVMBuildNSWMul(m->b, i, const_splat(m, step), "");
+    i = LLVMBuildNSWAdd(m->b, i, lane_steps(m, s.step), "");
+    return gather_from(m, LLVMBuildInBoundsGEP2(m->b, m->f32, pointer, &i, 1, ""),
+                       truth_lanes(m, guard));
+}
+
 /* Arithmetic. */
 
 static LLVMValueRef literal(struct emitter *m, float v)
@@ -346,6 +396,12 @@ static LLVMValueRef call_libm(struct emitter *m, const char *name, LLVMValueRef 
 static LLVMValueRef pick(struct emitter *m, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b)
 {
     return LLVMBuildSelect(m->b, LLVMBuildFCmp(m->b, p, a, b, ""), a, b, "");
+}
+
+/* `x` where it holds, else 0. */
+static LLVMValueRef where(struct emitter *m, LLVMValueRef holds, LLVMValueRef x)
+{
+    return LLVMBuildSelect(m->b, holds, x, LLVMConstNull(LLVMTypeOf(x)), "");
 }
 
 static LLVMValueRef power(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
@@ -446,6 +502,20 @@ static LLVMValueRef arith(struct emitter *m, const struct lp_expr *e)
         return call_libm(m, "tanhf", a);
     case WL_ERF:
         return call_libm(m, "erff", a);
+    case WL_FLOOR:
+        return unary_intrinsic(m, "llvm.floor", a);
+    case WL_ROUND:
+        return unary_intrinsic(m, "llvm.nearbyint", a);
+    case WL_SIN:
+        return unary_intrinsic(m, "llvm.sin", a);
+    case WL_COS:
+        return unary_intrinsic(m, "llvm.cos", a);
+    case WL_LESS:
+        return where(m, LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, ""), literal(m, 1));
+    case WL_EQUAL:
+        return where(m, LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, ""), literal(m, 1));
+    case WL_KEEP:
+        return where(m, LLVMBuildFCmp(m->b, LLVMRealONE, a, literal(m, 0), ""), b);
     default:
         assert(!"no arithmetic operator");
         return a;
@@ -473,6 +543,8 @@ LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
     switch (e->op) {
     case LP_LITERAL:
         return literal(m, e->literal);
+    case LP_PICK:
+        return emit_pick(m, e);
     case LP_TABLE: {
         float v = 0;
         is_known(m, e, &v);

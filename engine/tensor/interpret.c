@@ -50,6 +50,12 @@ static float eval_expr(struct machine *m, const struct lp_expr *e)
         return *element(m, e->buf, &e->at);
     case LP_TABLE:
         return e->table[eval_affine(m, &e->at)];
+    case LP_PICK: {
+        float want = eval_expr(m, e->a);
+        int64_t last = e->count - 1;
+        int64_t i = !(want > 0) ? 0 : want > (float)last ? last : (int64_t)want;
+        return element(m, e->buf, &e->at)[i * e->step];
+    }
     case LP_GUARD:
         return eval_cond(m, &e->cond) ? eval_expr(m, e->a) : e->literal;
     case LP_ARITH:
@@ -85,6 +91,20 @@ static float eval_expr(struct machine *m, const struct lp_expr *e)
         return tanhf(a);
     case WL_ERF:
         return erff(a);
+    case WL_FLOOR:
+        return floorf(a);
+    case WL_ROUND:
+        return nearbyintf(a);
+    case WL_SIN:
+        return sinf(a);
+    case WL_COS:
+        return cosf(a);
+    case WL_LESS:
+        return a < b;
+    case WL_EQUAL:
+        return a <= b && a >= b;
+    case WL_KEEP:
+        return a < 0 || a > 0 ? b : 0;
     default:
         assert(!"no arithmetic operator");
         return 0;

@@ -113,6 +113,13 @@ static void print_expr(const struct loop_program *p, const struct lp_expr *e, st
         print_affine(p, &e->at, out);
         strbuf_adds(out, "]");
         break;
+    case LP_PICK:
+        strbuf_addf(out, "%s[", p->buffer[e->buf].name);
+        print_affine(p, &e->at, out);
+        strbuf_addf(out, " + %lld * ", (long long)e->step);
+        print_expr(p, e->a, out);
+        strbuf_adds(out, "]");
+        break;
     case LP_GUARD:
         strbuf_adds(out, "(");
         print_cond(p, &e->cond, out);

@@ -324,9 +324,33 @@ static const struct lp_expr *convert_load(struct lowering *L, const struct wl_ex
     return e->guarded ? guard(L, x, t, idx, e->pad) : x;
 }
 
+/* Lanes that overhang read nothing: where they would is not known. */
+static const struct lp_expr *convert_pick(struct lowering *L, const struct wl_expr *e,
+                                          const struct axis_value *axis)
+{
+    const struct wl_tensor *t = &L->w->tensor[e->tensor];
+    struct lp_expr *x = expr_new(L, LP_PICK), *g = expr_new(L, LP_GUARD);
+    int64_t stride = 1;
+    for (int d = t->nr_dims - 1; d >= 0; stride *= t->dim[d--]) {
+        struct axis_value i = value_of(&e->idx[d], axis);
+        i.a = lp_affine_scale(&i.a, stride);
+        x->at = lp_affine_add(&x->at, &i.a);
+        if (d == e->dim)
+            x->step = stride;
+    }
+    x->count = t->dim[e->dim];
+    x->buf = tensor_buffer(L, e->tensor);
+    x->a = convert(L, e->a, axis);
+    add_lane_ranges(L, &g->cond);
+    g->a = x;
+    return g->cond.nr ? g : x;
+}
+
 static const struct lp_expr *convert(struct lowering *L, const struct wl_expr *e,
                                      const struct axis_value *axis)
 {
+    if (e->op == WL_PICK)
+        return convert_pick(L, e, axis);
     if (e->op == WL_LITERAL)
         return expr_literal(L, e->literal);
     if (e->op == WL_LOAD)

@@ -16,6 +16,9 @@
 /* Deeper expressions come from no operator; the limit bounds the recursions below. */
 enum { MAX_DEPTH = 200 };
 
+/* A picked index is a float32: whole numbers are exact up to here. */
+enum { MAX_PICKED = 1 << 24 };
+
 static const char *const op_text[] = {
 #define WL_OP_TEXT(name, text, arity) text,
     WL_OP_LIST(WL_OP_TEXT)
@@ -140,6 +143,17 @@ const struct wl_expr *wl_load_guarded(struct workload *w, int tensor, const stru
     return x;
 }
 
+const struct wl_expr *wl_pick(struct workload *w, int tensor, const struct affine *idx, int dim,
+                              const struct wl_expr *at)
+{
+    struct wl_expr *x = load(w, tensor, idx);
+    x->op = WL_PICK;
+    x->dim = dim;
+    x->idx[dim] = affine_const(0);
+    x->a = at;
+    return x;
+}
+
 const struct wl_expr *wl_unary(struct workload *w, enum wl_op op, const struct wl_expr *a)
 {
     assert(op_arity[op] == 1);
@@ -243,7 +257,17 @@ static int check_expr(const struct workload *w, const struct wl_stage *s, const 
     if (x->op == WL_LOAD)
         return check_load(w, s, x, filled, e);
     int rc = 0;
-    if (op_arity[x->op] > 0)
+    if (x->op == WL_PICK) {
+        const struct wl_tensor *t = &w->tensor[x->tensor];
+        if ((t->role != WL_INPUT && t->role != WL_CONST) || x->dim < 0 || x->dim >= t->nr_dims ||
+            t->dim[x->dim] > MAX_PICKED)
+            return err_set(e, ERR_LIMIT,
+                           "stage \"%s\" of workload \"%s\" picks from \"%s\", which is no input "
+                           "or has more than %d elements there",
+                           s->name, w->name, t->name, MAX_PICKED);
+        rc = check_load(w, s, x, filled, e);
+    }
+    if (!rc && op_arity[x->op] > 0)
         rc = check_expr(w, s, x->a, filled, depth + 1, e);
     if (!rc && op_arity[x->op] > 1)
         rc = check_expr(w, s, x->b, filled, depth + 1, e);
@@ -437,6 +461,10 @@ static void text_expr(struct strbuf *sb, const struct workload *w, const struct 
         strbuf_addc(sb, ']');
     } else {
         strbuf_addf(sb, "%s(", op_text[x->op]);
+        if (x->op == WL_PICK) {
+            text_index(sb, s, &w->tensor[x->tensor], x->idx);
+            strbuf_addf(sb, ", %d, ", x->dim);
+        }
         text_expr(sb, w, s, x->a);
         if (op_arity[x->op] > 1) {
             strbuf_adds(sb, ", ");
@@ -557,8 +585,23 @@ static double eval_load(const struct interpreter *in, const struct wl_expr *x)
     return (double)in->stored[x->tensor][at];
 }
 
+static double eval(const struct interpreter *in, const struct wl_expr *x);
+
+static double eval_pick(const struct interpreter *in, const struct wl_expr *x)
+{
+    const struct wl_tensor *t = &in->w->tensor[x->tensor];
+    double want = eval(in, x->a);
+    int64_t last = t->dim[x->dim] - 1, at = 0;
+    int64_t picked = !(want > 0) ? 0 : want > (double)last ? last : (int64_t)want;
+    for (int i = 0; i < t->nr_dims; i++)
+        at = at * t->dim[i] + (i == x->dim ? picked : eval_affine(in, &x->idx[i]));
+    return (double)in->stored[x->tensor][at];
+}
+
 static double eval(const struct interpreter *in, const struct wl_expr *x)
 {
+    if (x->op == WL_PICK)
+        return eval_pick(in, x);
     if (x->op == WL_LITERAL)
         return (double)x->literal;
     if (x->op == WL_LOAD)
@@ -595,6 +638,20 @@ static double eval(const struct interpreter *in, const struct wl_expr *x)
         return tanh(a);
     case WL_ERF:
         return erf(a);
+    case WL_FLOOR:
+        return floor(a);
+    case WL_ROUND:
+        return nearbyint(a);
+    case WL_SIN:
+        return sin(a);
+    case WL_COS:
+        return cos(a);
+    case WL_LESS:
+        return a < b;
+    case WL_EQUAL:
+        return a <= b && a >= b;
+    case WL_KEEP:
+        return a < 0 || a > 0 ? b : 0;
     default:
         return 0;
     }

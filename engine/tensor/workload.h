@@ -61,10 +61,15 @@ struct affine {
     int64_t coef[WL_MAX_AXES];
 };
 
+/*
+ * round: to the even one of two equally near. less, equal: 1 where it holds, else 0. keep(c, x): x
+ * where c is not 0, else 0, whatever x is there.
+ */
 #define WL_OP_LIST(X)                                                                              \
     X(WL_LITERAL, "lit", 0)                                                                        \
     X(WL_LOAD, "load", 0)                                                                          \
     X(WL_TABLE, "table", 0)                                                                        \
+    X(WL_PICK, "pick", 1)                                                                          \
     X(WL_ADD, "add", 2)                                                                            \
     X(WL_SUB, "sub", 2)                                                                            \
     X(WL_MUL, "mul", 2)                                                                            \
@@ -78,7 +83,14 @@ struct affine {
     X(WL_LOG, "log", 1)                                                                            \
     X(WL_SQRT, "sqrt", 1)                                                                          \
     X(WL_TANH, "tanh", 1)                                                                          \
-    X(WL_ERF, "erf", 1)
+    X(WL_ERF, "erf", 1)                                                                            \
+    X(WL_FLOOR, "floor", 1)                                                                        \
+    X(WL_ROUND, "round", 1)                                                                        \
+    X(WL_SIN, "sin", 1)                                                                            \
+    X(WL_COS, "cos", 1)                                                                            \
+    X(WL_LESS, "less", 2)                                                                          \
+    X(WL_EQUAL, "equal", 2)                                                                        \
+    X(WL_KEEP, "keep", 2)
 
 enum wl_op {
 #define WL_OP_ENUM(name, text, arity) name,
@@ -89,7 +101,8 @@ enum wl_op {
 struct wl_expr {
     enum wl_op op;
     float literal;
-    int tensor; /* WL_LOAD */
+    int tensor; /* WL_LOAD, WL_PICK */
+    int dim;    /* WL_PICK: idx[dim] is what `a` says, cut to the extent; idx[dim] itself is 0 */
     bool guarded;
     float pad;
     struct affine idx[LAYOUT_MAX_DIMS]; /* WL_TABLE: idx[0] */
@@ -143,6 +156,9 @@ const struct wl_expr *wl_table(struct workload *w, const float *table, int nr, s
 const struct wl_expr *wl_load(struct workload *w, int tensor, const struct affine *idx);
 const struct wl_expr *wl_load_guarded(struct workload *w, int tensor, const struct affine *idx,
                                       float pad);
+/* Element of an input or constant whose index in stored dimension `dim` is a computed number. */
+const struct wl_expr *wl_pick(struct workload *w, int tensor, const struct affine *idx, int dim,
+                              const struct wl_expr *at);
 const struct wl_expr *wl_unary(struct workload *w, enum wl_op op, const struct wl_expr *a);
 const struct wl_expr *wl_binary(struct workload *w, enum wl_op op, const struct wl_expr *a,
                                 const struct wl_expr *b);
