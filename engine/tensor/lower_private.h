@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of a lowering; shared by lower.c (loops, tiles, nests), lower_expr.c (indices, expressions)
+ * and lower_copy.c (packed constants, copies, producers). Private to engine/tensor.
+ */
+#ifndef ENGINE_TENSOR_LOWER_PRIVATE_H
+#define ENGINE_TENSOR_LOWER_PRIVATE_H
+
+#include "engine/tensor/plan.h"
+#include "engine/tensor/sketch.h"
+
+enum level { L_S0, L_S1, L_R0, L_S2, L_R1, L_RU, L_S3, L_LANE, NR_LEVELS };
+
+/* One loop of the nest that is being lowered. */
+struct loop_var {
+    int var, axis;
+    enum level level;
+    int64_t extent, stride;
+    bool unroll; /* in S2: an axis that a table depends on */
+};
+
+/* What an axis is, at a place in the program: an affine form and the values it takes. */
+struct axis_value {
+    struct lp_affine a;
+    int64_t lo, hi;
+};
+
+/* A buffer in which the loads of a workload tensor find their elements. */
+struct source {
+    int tensor;
+    int buf;
+    enum { FROM_TENSOR, FROM_REGISTER, FROM_LOOPS } kind;
+    struct lp_affine at; /* FROM_REGISTER, FROM_LOOPS: the offset, whatever the load's index */
+    /* FROM_TENSOR: offset = sum of stride * (index - origin) */
+    int64_t stride[LAYOUT_MAX_DIMS];
+    struct lp_affine origin[LAYOUT_MAX_DIMS];
+};
+
+enum { MAX_SOURCES = WL_MAX_TENSORS + 8, MAX_LOOPS = WL_MAX_AXES * 6 };
+
+struct lowering {
+    const struct plan *p;
+    const struct workload *w;
+    struct loop_program *lp;
+    int tensor_buf[WL_MAX_TENSORS]; /* -1 until used */
+    bool failed;                    /* a limit of the loop program was met */
+
+    /* Of the current nest. */
+    const struct nest_plan *n;
+    const struct candidate *c;
+    struct nest_shape sh;
+    int nr_loops;
+    struct loop_var loop[MAX_LOOPS]; /* in nest order */
+    struct axis_value axis[WL_MAX_AXES];
+    int nr_sources;
+    struct source source[MAX_SOURCES];
+    int lane_loop; /* index in loop[], -1 for none */
+};
+
+/* A list of nodes under construction. */
+struct list {
+    struct lp_node *first, **tail;
+};
+
+/* lower_expr.c */
+struct list lower_list_new(void);
+void lower_list_add(struct list *l, struct lp_node *n);
+
+/* Names a loop variable; sets `failed` past the limit of a program, like all that follow. */
+int lower_new_var(struct lowering *L, const char *name, int level);
+
+/* A buffer of the program. */
+int lower_new_buffer(struct lowering *L, const char *name, enum lp_scope scope, int64_t size);
+
+/* The stored dimensions stay; what is logical is the weights that the transform is made of. */
+void lower_transform_layout(const struct lowering *L, struct layout *l);
+
+/* The buffer of a tensor of the workload, made when first asked for. */
+int lower_tensor_buffer(struct lowering *L, int t);
+
+/* Nodes and expressions, in the arena of the program. */
+struct lp_node *lower_node_for(struct lowering *L, enum lp_loop kind, int var, int64_t extent,
+                               struct lp_node *body);
+struct lp_node *lower_node_store(struct lowering *L, int buf, const struct lp_affine *at,
+                                 const struct lp_expr *value);
+struct lp_expr *lower_expr_new(struct lowering *L, enum lp_op op);
+const struct lp_expr *lower_expr_load(struct lowering *L, int buf, const struct lp_affine *at);
+const struct lp_expr *lower_expr_literal(struct lowering *L, float v);
+const struct lp_expr *lower_expr_arith(struct lowering *L, enum wl_op op, const struct lp_expr *a,
+                                       const struct lp_expr *b);
+
+/* An affine form of axes, with the axes replaced by what they are. */
+struct axis_value lower_value_of(const struct affine *f, const struct axis_value *axis);
+
+/* `x` where the index is inside the tensor, `pad` elsewhere; `x` itself where it always is. */
+const struct lp_expr *lower_guard(struct lowering *L, const struct lp_expr *x,
+                                  const struct wl_tensor *t, const struct axis_value *idx,
+                                  float pad);
+
+/* Where the loads of a tensor find their elements in this nest; NULL: the tensor itself. */
+const struct source *lower_find_source(const struct lowering *L, int tensor);
+
+/* Expressions of the workload in terms of loop variables. */
+const struct lp_expr *lower_convert(struct lowering *L, const struct wl_expr *e,
+                                    const struct axis_value *axis);
+
+/* Adds what must hold of a lane that is an element. */
+void lower_add_lane_ranges(const struct lowering *L, struct lp_cond *cond);
+const struct lp_expr *lower_convert_load(struct lowering *L, const struct wl_expr *e,
+                                         const struct axis_value *axis);
+
+/* lower.c */
+
+/* Wraps `body` in the loops of levels from .. to, the first outermost. */
+struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to,
+                           struct lp_node *body);
+
+/* lower_copy.c */
+
+/* Constants read by `body` that may be stored in the order of the loops are. */
+void lower_pack_constants(struct lowering *L, const struct wl_expr *body);
+
+/* The copies whose knob says `place`, as nodes for the start of the body of that level. */
+struct lp_node *lower_fills_at(struct lowering *L, enum place place);
+
+/* A producer in a nest of its own, before the anchor. */
+void lower_root_producer(struct lowering *L, int stage);
+
+#endif
