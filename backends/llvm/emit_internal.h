@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State of the emitter; shared by emit.c (functions, loops) and emit_value.c (addresses, values). */
+/* State of the emitter; shared by emit.c (functions, loops), emit_value.c (addresses, values)
+ * and emit_math.c (elementary functions). */
 #ifndef BACKENDS_LLVM_EMIT_INTERNAL_H
 #define BACKENDS_LLVM_EMIT_INTERNAL_H
 
@@ -77,6 +78,8 @@ struct emitter {
 LLVMTypeRef emit_value_type(const struct emitter *m);
 LLVMValueRef emit_splat(struct emitter *m, LLVMValueRef scalar);
 struct truth emit_truth(struct emitter *m, const struct lp_cond *c);
+LLVMValueRef emit_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
+                            unsigned nr_overload, LLVMValueRef *args, unsigned nr_args);
 LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e);
 void emit_store(struct emitter *m, const struct lp_node *n);
 /* Forget loads and conditions: a block ended. */

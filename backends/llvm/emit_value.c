@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/llvm/emit_math.h"
 #include "engine/base/arena.h"
 
 LLVMTypeRef emit_value_type(const struct emitter *m)
@@ -218,8 +219,8 @@ void emit_forget_loads(struct emitter *m)
     m->nr_loaded = m->nr_asked = 0;
 }
 
-static LLVMValueRef call_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
-                                   unsigned nr_overload, LLVMValueRef *args, unsigned nr_args)
+LLVMValueRef emit_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
+                            unsigned nr_overload, LLVMValueRef *args, unsigned nr_args)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     LLVMValueRef fn = LLVMGetIntrinsicDeclaration(m->mod, id, overload, nr_overload);
@@ -244,7 +245,7 @@ static LLVMValueRef gather_from(struct emitter *m, LLVMValueRef pointers, LLVMVa
     LLVMTypeRef overload[] = {vec, ptrs};
     LLVMValueRef args[] = {pointers, LLVMConstInt(m->i32, 4, false), mask, LLVMConstNull(vec)};
     m->ops += m->lanes;
-    return call_intrinsic(m, "llvm.masked.gather", overload, 2, args, 4);
+    return emit_intrinsic(m, "llvm.masked.gather", overload, 2, args, 4);
 }
 
 static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step,
@@ -269,7 +270,7 @@ static LLVMValueRef load_at(struct emitter *m, LLVMValueRef pointer, int64_t ste
         LLVMTypeRef overload[] = {emit_value_type(m), m->ptr};
         LLVMValueRef args[] = {pointer, LLVMConstInt(m->i32, 4, false), guard.value,
                                LLVMConstNull(overload[0])};
-        return call_intrinsic(m, "llvm.masked.load", overload, 2, args, 4);
+        return emit_intrinsic(m, "llvm.masked.load", overload, 2, args, 4);
     }
     if (m->in_vector && step != 0 && step != 1) {
         LLVMValueRef mask = guard.kind == TRUTH_SCALAR ? emit_splat(m, guard.value) : all_lanes(m);
@@ -369,28 +370,7 @@ static LLVMValueRef literal(struct emitter *m, float v)
 static LLVMValueRef unary_intrinsic(struct emitter *m, const char *name, LLVMValueRef x)
 {
     LLVMTypeRef type = emit_value_type(m);
-    m->ops += m->in_vector ? 8 * m->lanes : 8;
-    return call_intrinsic(m, name, &type, 1, &x, 1);
-}
-
-/* A libm function without an intrinsic of its own, lane by lane. */
-static LLVMValueRef call_libm(struct emitter *m, const char *name, LLVMValueRef x)
-{
-    LLVMTypeRef type = LLVMFunctionType(m->f32, &m->f32, 1, false);
-    LLVMValueRef fn = LLVMGetNamedFunction(m->mod, name);
-    if (!fn)
-        fn = LLVMAddFunction(m->mod, name, type);
-    if (!m->in_vector)
-        return LLVMBuildCall2(m->b, type, fn, &x, 1, "");
-    LLVMValueRef out = LLVMGetPoison(emit_value_type(m));
-    for (int i = 0; i < m->lanes; i++) {
-        LLVMValueRef lane = LLVMConstInt(m->i32, (unsigned)i, false);
-        LLVMValueRef v = LLVMBuildExtractElement(m->b, x, lane, "");
-        v = LLVMBuildCall2(m->b, type, fn, &v, 1, "");
-        out = LLVMBuildInsertElement(m->b, out, v, lane, "");
-    }
-    m->ops += 8 * m->lanes;
-    return out;
+    return emit_intrinsic(m, name, &type, 1, &x, 1);
 }
 
 static LLVMValueRef pick(struct emitter *m, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b)
@@ -402,14 +382,6 @@ static LLVMValueRef pick(struct emitter *m, LLVMRealPredicate p, LLVMValueRef a,
 static LLVMValueRef where(struct emitter *m, LLVMValueRef holds, LLVMValueRef x)
 {
     return LLVMBuildSelect(m->b, holds, x, LLVMConstNull(LLVMTypeOf(x)), "");
-}
-
-static LLVMValueRef power(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
-{
-    LLVMTypeRef type = emit_value_type(m);
-    LLVMValueRef args[] = {a, b};
-    m->ops += m->in_vector ? 8 * m->lanes : 8;
-    return call_intrinsic(m, "llvm.pow", &type, 1, args, 2);
 }
 
 /* A number that is known where the code is emitted. */
@@ -441,7 +413,7 @@ static LLVMValueRef add_multiple(struct emitter *m, float factor, const struct l
         return LLVMBuildFSub(m->b, c, emit_expr(m, x), "");
     LLVMTypeRef type = emit_value_type(m);
     LLVMValueRef args[] = {emit_expr(m, x), literal(m, factor), c};
-    return call_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
+    return emit_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
 }
 
 static LLVMValueRef multiply_add(struct emitter *m, const struct lp_expr *mul,
@@ -456,7 +428,7 @@ static LLVMValueRef multiply_add(struct emitter *m, const struct lp_expr *mul,
     LLVMValueRef a = emit_expr(m, mul->a), b = emit_expr(m, mul->b), c = emit_expr(m, plus);
     LLVMValueRef args[] = {a, b, c};
     m->ops++;
-    return call_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
+    return emit_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
 }
 
 static bool is_multiply(const struct lp_expr *e)
@@ -487,21 +459,21 @@ static LLVMValueRef arith(struct emitter *m, const struct lp_expr *e)
     case WL_MIN:
         return pick(m, LLVMRealOLT, a, b);
     case WL_POW:
-        return power(m, a, b);
+        return e->b->op == LP_LITERAL ? emit_pow_constant(m, a, e->b->literal) : emit_pow(m, a, b);
     case WL_NEG:
         return LLVMBuildFNeg(m->b, a, "");
     case WL_ABS:
         return unary_intrinsic(m, "llvm.fabs", a);
     case WL_EXP:
-        return unary_intrinsic(m, "llvm.exp", a);
+        return emit_exp(m, a);
     case WL_LOG:
-        return unary_intrinsic(m, "llvm.log", a);
+        return emit_log(m, a);
     case WL_SQRT:
         return unary_intrinsic(m, "llvm.sqrt", a);
     case WL_TANH:
-        return call_libm(m, "tanhf", a);
+        return emit_tanh(m, a);
     case WL_ERF:
-        return call_libm(m, "erff", a);
+        return emit_erf(m, a);
     case WL_FLOOR:
         return unary_intrinsic(m, "llvm.floor", a);
     case WL_ROUND:
@@ -574,13 +546,13 @@ static void store_lanes(struct emitter *m, LLVMValueRef v, LLVMValueRef pointer,
     } else if (step == 1) {
         LLVMTypeRef overload[] = {vec, m->ptr};
         LLVMValueRef args[] = {v, pointer, align, where.value};
-        call_intrinsic(m, "llvm.masked.store", overload, 2, args, 4);
+        emit_intrinsic(m, "llvm.masked.store", overload, 2, args, 4);
     } else {
         LLVMTypeRef overload[] = {vec, LLVMVectorType(m->ptr, (unsigned)m->lanes)};
         LLVMValueRef mask = where.kind == TRUTH_LANES ? where.value : all_lanes(m);
         LLVMValueRef args[] = {v, lane_pointers(m, pointer, step), align, mask};
         m->ops += m->lanes;
-        call_intrinsic(m, "llvm.masked.scatter", overload, 2, args, 4);
+        emit_intrinsic(m, "llvm.masked.scatter", overload, 2, args, 4);
     }
 }
 
