@@ -173,6 +173,25 @@ static void judgements_follow_from_what_was_measured(void **state)
     assert_int_equal(judge(&o, 3, 2000, 1000).verdict, VERDICT_NOISE);
 }
 
+static void few_pairs_that_are_all_slower_are_worse_and_not_noise(void **state)
+{
+    (void)state;
+    struct observation o = {
+        .status = TRIAL_OK, .cost_ns = 1220, .nr_samples = 3, .nr_ref = 3, .parent = 7};
+    for (int i = 0; i < 3; i++) {
+        o.ref_ns[i] = 1000 + i;
+        o.sample_ns[i] = 1220 + 10 * i;
+    }
+    assert_int_equal(judge(&o, 7, 1000, 30).verdict, VERDICT_WORSE);
+    for (int i = 0; i < 3; i++)
+        o.sample_ns[i] = 1.004 * o.ref_ns[i]; /* a loss below MIN_GAIN */
+    assert_int_equal(judge(&o, 7, 1000, 30).verdict, VERDICT_NOISE);
+    for (int i = 0; i < 3; i++)
+        o.sample_ns[i] = 1220;
+    o.sample_ns[1] = 999; /* one that is not slower */
+    assert_int_equal(judge(&o, 7, 1000, 30).verdict, VERDICT_NOISE);
+}
+
 static void few_pairs_decide_only_if_they_agree_closely(void **state)
 {
     (void)state;
@@ -394,6 +413,7 @@ int main(void)
         cmocka_unit_test(noise_alone_rarely_moves_the_incumbent),
         cmocka_unit_test(a_small_but_certain_gain_is_not_worth_a_move),
         cmocka_unit_test(judgements_follow_from_what_was_measured),
+        cmocka_unit_test(few_pairs_that_are_all_slower_are_worse_and_not_noise),
         cmocka_unit_test(few_pairs_decide_only_if_they_agree_closely),
         cmocka_unit_test(decisions_say_the_step_the_gain_and_p),
         cmocka_unit_test(probes_are_compared_with_the_incumbent_of_the_moment),

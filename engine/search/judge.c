@@ -48,16 +48,27 @@ static double paired_p(const struct observation *o, int n, double level)
     return fmin(p, paired_t(o, n));
 }
 
+/* n >= MIN_PAIRS. */
+static bool all_slower(const double *ratio, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (ratio[i] <= 1)
+            return false;
+    return true;
+}
+
 static struct judgement judge_pairs(const struct observation *o, int n, int family)
 {
     double ratio[TRIAL_MAX_SAMPLES], level = FAMILY_ALPHA / (family > 1 ? family : 1);
     for (int i = 0; i < n; i++)
         ratio[i] = o->sample_ns[i] / o->ref_ns[i];
+    bool slower = all_slower(ratio, n);
     struct judgement j = {VERDICT_NOISE, 1, 1 - stats_median(ratio, n), true};
     j.p = paired_p(o, n, level);
     if (j.p <= level && j.gain >= MIN_GAIN)
         j.verdict = VERDICT_BETTER;
-    else if (j.gain < 0 && stats_signed_rank(o->ref_ns, o->sample_ns, n) <= 0.05)
+    else if ((slower && j.gain <= -MIN_GAIN) ||
+             (j.gain < 0 && stats_signed_rank(o->ref_ns, o->sample_ns, n) <= 0.05))
         j.verdict = VERDICT_WORSE;
     return j;
 }
