@@ -312,10 +312,11 @@ static bool warm_up(struct runner_process *p, const struct request *q, int i,
         return false;
     if (i == 0 && q->wire->cut_ns > 0 && warm_up_ns > hopeless_ns &&
         warm_up_ns > 2 * q->wire->cut_ns) {
+        char a[CLOCK_TEXT], c[CLOCK_TEXT];
         res->nr_samples = 1;
         res->sample_ns[0][0] = warm_up_ns;
-        return fail(res, TRIAL_CUT, "first call %.4g us, cut at %.4g us", warm_up_ns / 1e3,
-                    q->wire->cut_ns / 1e3);
+        return fail(res, TRIAL_CUT, "first call %s, cut at %s", clock_text(a, warm_up_ns),
+                    clock_text(c, q->wire->cut_ns));
     }
     return true;
 }
@@ -342,9 +343,10 @@ static void time_kernels(struct runner_process *p, const struct request *q, int6
     res->nr_samples = timing.nr_samples;
     memcpy(res->sample_ns, timing.sample_ns, sizeof timing.sample_ns);
     res->status = TRIAL_OK;
+    char a[CLOCK_TEXT], c[CLOCK_TEXT];
     if (timing.cut)
-        fail(res, TRIAL_CUT, "first sample %.4g us, cut at %.4g us", timing.sample_ns[0][0] / 1e3,
-             limits.cut_ns / 1e3);
+        fail(res, TRIAL_CUT, "first sample %s, cut at %s", clock_text(a, timing.sample_ns[0][0]),
+             clock_text(c, limits.cut_ns));
 }
 
 static void measure(struct runner_process *p, struct request *q, int operands_fd,

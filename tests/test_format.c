@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "engine/base/clock.h"
 #include "ui/format.h"
 
 static void times(void **state)
@@ -78,6 +79,18 @@ static void ratios(void **state)
     assert_string_equal(format_gflops(buf, 0), "-");
     assert_string_equal(format_bytes(buf, 512), "512 B");
     assert_string_equal(format_bytes(buf, 1572864), "1.5 MiB");
+    assert_string_equal(format_flop(buf, 50), "50 FLOP");
+    assert_string_equal(format_flop(buf, 999.9), "1.00 kFLOP");
+    assert_string_equal(format_flop(buf, 884736), "885 kFLOP");
+    assert_string_equal(format_flop(buf, 3.628e9), "3.63 GFLOP");
+    assert_string_equal(format_space(buf, 9604), "9604");
+    assert_string_equal(format_space(buf, 99999), "100k");
+    assert_string_equal(format_space(buf, 100000), "100k or more");
+    char text[CLOCK_TEXT];
+    assert_string_equal(clock_text(text, 72.48), "72.48 ns");
+    assert_string_equal(clock_text(text, 999.97), "1 us");
+    assert_string_equal(clock_text(text, 59551234), "59.55 ms");
+    assert_string_equal(clock_text(text, 2.5e13), "2.5e+04 s");
 }
 
 static void check_knobs(const char *json, const char *base, const char *want)

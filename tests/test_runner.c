@@ -238,7 +238,7 @@ static void test_slow_kernel_is_cut(void **state)
     assert_int_equal(r.status, TRIAL_CUT);
     assert_int_equal(r.nr_samples, 1);
     assert_true(r.sample_ns[0][0] > 1e6);
-    assert_non_null(strstr(r.reason, "cut at 1000 us"));
+    assert_non_null(strstr(r.reason, "cut at 1 ms"));
     q.cut_ns = 1e15;
     r = measure_on(runner, task, q, "slow", NULL);
     assert_good(&r);

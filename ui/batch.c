@@ -52,7 +52,8 @@ static void session_line(const struct event *ev, struct strbuf *out)
     print_text(out, ev->u.session.hardware);
     strbuf_adds(out, ", ");
     print_text(out, ev->u.session.compiler);
-    strbuf_addf(out, ", %d tasks, seed %" PRIu64, (int)ev->u.session.nr_tasks, ev->u.session.seed);
+    strbuf_addf(out, ", %d task%s, seed %" PRIu64, (int)ev->u.session.nr_tasks,
+                ev->u.session.nr_tasks == 1 ? "" : "s", ev->u.session.seed);
 }
 
 static void task_line(const struct event *ev, struct strbuf *out)
@@ -63,7 +64,7 @@ static void task_line(const struct event *ev, struct strbuf *out)
     strbuf_adds(out, "  ");
     print_text(out, ev->u.task.workload);
     strbuf_addf(out, "  weight %g  %s candidates", ev->u.task.weight,
-                format_count(a, ev->u.task.space));
+                format_space(a, ev->u.task.space));
 }
 
 static void phase_line(const struct board *b, const struct board_task *t, const struct event *ev,

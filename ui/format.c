@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/tune/event.h"
+
 static char *nothing(char *buf)
 {
     return strcpy(buf, "-");
@@ -82,6 +84,14 @@ char *format_count(char buf[FORMAT_MAX], double n)
     return buf;
 }
 
+char *format_space(char buf[FORMAT_MAX], double n)
+{
+    char count[FORMAT_MAX];
+    snprintf(buf, FORMAT_MAX, "%.10s%s", format_count(count, n),
+             n >= (double)EVENT_SPACE_CAP ? " or more" : "");
+    return buf;
+}
+
 char *format_speedup(char buf[FORMAT_MAX], double from_ns, double to_ns)
 {
     if (!isfinite(from_ns) || !isfinite(to_ns) || to_ns <= 0)
@@ -131,6 +141,19 @@ char *format_gflops(char buf[FORMAT_MAX], double gflops)
     if (!isfinite(gflops) || gflops <= 0)
         return nothing(buf);
     snprintf(buf, FORMAT_MAX, "%.*f", gflops < 9.995 ? 2 : gflops < 99.95 ? 1 : 0, gflops);
+    return buf;
+}
+
+char *format_flop(char buf[FORMAT_MAX], double flop)
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    if (!isfinite(flop))
+        return nothing(buf);
+    size_t i = 0;
+    for (; i + 1 < sizeof units / sizeof units[0] && flop >= 999.5; i++)
+        flop /= 1000;
+    snprintf(buf, FORMAT_MAX, "%.*f %sFLOP", !i || flop >= 99.95 ? 0 : flop >= 9.995 ? 1 : 2, flop,
+             units[i]);
     return buf;
 }
 

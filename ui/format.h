@@ -35,6 +35,9 @@ char *format_elapsed(char buf[FORMAT_MAX], int64_t ns);
 /* "0", "9999", "12.3k", "4.56M", "1.2e15"; at most 6 characters. */
 char *format_count(char buf[FORMAT_MAX], double n);
 
+/* Candidates of a space: "9604"; "100k or more" where counting ended there (EVENT_SPACE_CAP). */
+char *format_space(char buf[FORMAT_MAX], double n);
+
 /* How many times faster `to` is than `from`: "3.09x", "12.4x", "104x". */
 char *format_speedup(char buf[FORMAT_MAX], double from_ns, double to_ns);
 
@@ -49,6 +52,9 @@ char *format_p(char buf[FORMAT_MAX], double p);
 
 /* "0.41", "45.3", "912", "12345". */
 char *format_gflops(char buf[FORMAT_MAX], double gflops);
+
+/* Work: "850 FLOP", "3.63 GFLOP". */
+char *format_flop(char buf[FORMAT_MAX], double flop);
 
 /* "512 B", "1.5 MiB". */
 char *format_bytes(char buf[FORMAT_MAX], double bytes);

@@ -187,7 +187,8 @@ static void label_x(struct frame *f)
     if (f->in->time)
         snprintf(end, sizeof end, "%s", format_elapsed(num, (int64_t)f->in->x_now));
     else
-        snprintf(end, sizeof end, "%s trials", format_count(num, f->in->x_now));
+        snprintf(end, sizeof end, "%s trial%s", format_count(num, f->in->x_now),
+                 f->in->x_now == 1 ? "" : "s");
     int at = f->in->cols - (int)strlen(end);
     puts_at(f, row, f->left, f->in->time ? "0:00" : "0", ROLE_DIM);
     if (at > f->left + 5)

@@ -13,4 +13,9 @@ int64_t clock_wall_ns(void);
 /* CPU time of the calling thread in nanoseconds. */
 int64_t clock_thread_cpu_ns(void);
 
+enum { CLOCK_TEXT = 32 };
+
+/* "59.55 ms": four digits in the unit that suits, for sentences. `ns` is above 0. Returns `buf`. */
+char *clock_text(char buf[CLOCK_TEXT], double ns);
+
 #endif

@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/search/history.h"
 #include "engine/search/judge.h"
 #include "engine/search/strategies.h"
@@ -311,12 +312,12 @@ static bool is_distant(const struct strategy *s, const struct candidate *c)
 
 static void begin_descent(struct strategy *s, int fact)
 {
-    char text[128];
+    char text[128], time[CLOCK_TEXT];
     s->incumbent = fact;
     if (s->descents++ == 0)
         s->first_start_ns = incumbent_ns(s);
     s->descent_began = s->history.set.nr;
-    snprintf(text, sizeof text, "start %d: %.6g ms", s->descents, incumbent_ns(s) / 1e6);
+    snprintf(text, sizeof text, "start %d: %s", s->descents, clock_text(time, incumbent_ns(s)));
     report(s, incumbent_trial(s), 0, VERDICT_MOVED, NAN, NAN, text);
 }
 

@@ -110,7 +110,7 @@ static void emit_task(const struct course *t)
     ev->u.task.weight = t->task->weight;
     ev->u.task.flops = t->task->wl.flops;
     ev->u.task.bytes = (double)workload_bytes(&t->task->wl);
-    ev->u.task.space = (double)space_count(&t->space, SPACE_COUNT_CAP);
+    ev->u.task.space = (double)space_count(&t->space, EVENT_SPACE_CAP);
     ev->u.task.nr_sketches = t->space.nr_sketches;
     event_emit(c, 0);
 }

@@ -41,9 +41,6 @@ enum {
 
 #define TICK_NS INT64_C(100000000)
 #define USAGE_EVERY_NS INT64_C(2000000000)
-/* Counting may have to enumerate, at some 10 million a second, before the first event of the task.
- */
-#define SPACE_COUNT_CAP INT64_C(100000)
 
 /* The trials of a task whose code is kept: what the next comparisons and the final need. */
 enum role {

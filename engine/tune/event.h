@@ -43,6 +43,10 @@ enum event_kind {
 enum phase { PHASE_WAITING, PHASE_DEFAULT, PHASE_EXPLORE, PHASE_REFINE, PHASE_FINAL, PHASE_DONE };
 const char *phase_name(enum phase p);
 
+/* Counting a space may have to enumerate it, at some 10 million candidates a second, before the
+ * first event of the task. */
+#define EVENT_SPACE_CAP INT64_C(100000)
+
 enum { EVENT_CODE = 480, EVENT_TEXT = 480, EVENT_NAME = 96 };
 
 struct event {
@@ -64,7 +68,7 @@ struct event {
         struct {
             char name[EVENT_NAME], workload[17], where[EVENT_NAME], kind[64];
             double weight, flops, bytes;
-            double space;            /* number of candidates, up to a cap */
+            double space;            /* number of candidates, counted up to EVENT_SPACE_CAP */
             int32_t nr_sketches;
         } task;
         struct {
