@@ -97,7 +97,7 @@ static int read_chunk(struct feed *f, struct err *e)
         long long seq = sqlite3_column_int64(f->after, 0);
         rc = event_from_json(body ? body : "", body ? strlen(body) : 0, ev, e);
         if (rc)
-            err_prefix(e, "session '%s' is damaged at event %lld", f->path, seq);
+            err_prefix(e, "session \"%s\" is damaged at event %lld", f->path, seq);
         ev->seq = seq;
         f->nr += !rc;
     }

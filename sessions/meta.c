@@ -85,7 +85,7 @@ static int set_json(struct session *s, const char *key, json_t *j, struct err *e
 {
     char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     int rc = text ? meta_set(s, key, text, e)
-                  : err_set(e, ERR_INPUT, "session '%s': '%s' is not UTF-8", s->path, key);
+                  : err_set(e, ERR_INPUT, "session \"%s\": \"%s\" is not UTF-8", s->path, key);
     free(text);
     json_decref(j);
     return rc;
@@ -98,7 +98,7 @@ static int get_json(struct session *s, const char *key, json_t **out, struct err
     int rc = meta_get(s, key, &text, e);
     if (rc >= 0) {
         *out = rc ? json_loads(strbuf_text(&text), 0, &why) : NULL;
-        rc = *out ? 0 : err_set(e, ERR_SESSION, "session '%s' is damaged: no %s", s->path, key);
+        rc = *out ? 0 : err_set(e, ERR_SESSION, "session \"%s\" is damaged: no %s", s->path, key);
     }
     strbuf_release(&text);
     return rc;
@@ -135,7 +135,7 @@ int session_options(struct session *s, struct tune_options *out, struct err *e)
                     "seed", &seed, "jobs", &jobs, "fill_ns", &fill, "build_timeout_ns", &build,
                     "run_timeout_ns", &run) != 0) {
         json_decref(j);
-        return err_set(e, ERR_SESSION, "session '%s' is damaged: its options cannot be read",
+        return err_set(e, ERR_SESSION, "session \"%s\" is damaged: its options cannot be read",
                        s->path);
     }
     utf8_copy(out->input, sizeof out->input, input);
@@ -159,7 +159,7 @@ static int hash_file(const char *path, char hash[17], struct err *e)
 {
     FILE *f = fopen(path, "rbe");
     if (!f)
-        return err_set(e, ERR_INPUT, "cannot read input '%s': %s", path, strerror(errno));
+        return err_set(e, ERR_INPUT, "cannot read input \"%s\": %s", path, strerror(errno));
     static const size_t chunk = 64 * 1024;
     char *buf = malloc(chunk);
     uint64_t h = HASH64_INIT;
@@ -168,7 +168,7 @@ static int hash_file(const char *path, char hash[17], struct err *e)
         h = hash64(h, buf, n);
     int rc = !buf ? err_set(e, ERR_NOMEM, "out of memory")
              : ferror(f)
-                 ? err_set(e, ERR_INPUT, "cannot read input '%s': %s", path, strerror(errno))
+                 ? err_set(e, ERR_INPUT, "cannot read input \"%s\": %s", path, strerror(errno))
                  : 0;
     free(buf);
     fclose(f);
@@ -190,7 +190,8 @@ static int get_inputs(struct session *s, json_t **out, struct err *e)
     rc = get_json(s, "inputs", out, e);
     if (!rc && !json_is_array(*out)) {
         json_decref(*out);
-        rc = err_set(e, ERR_SESSION, "session '%s' is damaged: its inputs cannot be read", s->path);
+        rc = err_set(e, ERR_SESSION, "session \"%s\" is damaged: its inputs cannot be read",
+                     s->path);
     }
     return rc;
 }
@@ -202,7 +203,7 @@ int session_add_input(struct session *s, const char *path, struct err *e)
     if (rc)
         return rc;
     if (!realpath(path, full))
-        return err_set(e, ERR_INPUT, "cannot find input '%s': %s", path, strerror(errno));
+        return err_set(e, ERR_INPUT, "cannot find input \"%s\": %s", path, strerror(errno));
     json_t *list = NULL;
     rc = get_inputs(s, &list, e);
     if (rc)
@@ -221,14 +222,14 @@ int session_check_inputs(struct session *s, struct err *e)
         const char *path, *hash;
         char now[17];
         if (json_unpack(json_array_get(list, i), "{s:s, s:s}", "path", &path, "hash", &hash) != 0)
-            rc = err_set(e, ERR_SESSION, "session '%s' is damaged: its inputs cannot be read",
+            rc = err_set(e, ERR_SESSION, "session \"%s\" is damaged: its inputs cannot be read",
                          s->path);
         else if (!(rc = hash_file(path, now, e)) && strcmp(now, hash) != 0)
-            rc =
-                err_set(e, ERR_INPUT,
-                        "input '%s' has changed since session '%s' began: bring the old file back, "
-                        "or tune the new one in a new session",
-                        path, s->path);
+            rc = err_set(
+                e, ERR_INPUT,
+                "input \"%s\" has changed since session \"%s\" began: bring the old file back, "
+                "or tune the new one in a new session",
+                path, s->path);
     }
     json_decref(list);
     return rc;

@@ -51,7 +51,7 @@ struct session {
 /* Turns the result code of SQLite into one sentence about the session. */
 int sql_error(const char *path, sqlite3 *db, int rc, struct err *e);
 
-/* Opens and checks that it is a session of this format. `flags` of sqlite3_open_v2. */
+/* Opens and checks that it is a file, and a session of this format. `flags` of sqlite3_open_v2. */
 int db_open(const char *path, int flags, sqlite3 **out, struct err *e);
 int db_exec(const char *path, sqlite3 *db, const char *sql, struct err *e);
 int db_prepare(const char *path, sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *e);

@@ -21,35 +21,36 @@ int sql_error(const char *path, sqlite3 *db, int rc, struct err *e)
     int os = db ? sqlite3_system_errno(db) : 0;
     switch (rc & 0xff) {
     case SQLITE_FULL:
-        return err_set(e, ERR_IO,
-                       "no space left for session '%s': what was committed stays; make room and go "
-                       "on with `squall resume`",
-                       path);
+        return err_set(
+            e, ERR_IO,
+            "no space left for session \"%s\": what was committed stays; make room and go "
+            "on with `squall resume`",
+            path);
     case SQLITE_IOERR:
         return err_set(
             e, ERR_IO,
-            "cannot write session '%s': %s; what was committed stays, go on with `squall "
+            "cannot write session \"%s\": %s; what was committed stays, go on with `squall "
             "resume` when the cause is mended",
             path, os ? strerror(os) : sqlite3_errmsg(db));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_set(e, ERR_SESSION,
-                       "session '%s' is locked by another program: close it and try again", path);
+                       "session \"%s\" is locked by another program: close it and try again", path);
     case SQLITE_NOTADB:
-        return err_set(e, ERR_SESSION, "'%s' is not a squall session: not an SQLite file", path);
+        return err_set(e, ERR_SESSION, "\"%s\" is not a squall session: not an SQLite file", path);
     case SQLITE_CORRUPT:
-        return err_set(e, ERR_SESSION, "session '%s' is damaged: %s; try sqlite3's .recover", path,
-                       db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        return err_set(e, ERR_SESSION, "session \"%s\" is damaged: %s; try sqlite3's .recover",
+                       path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     case SQLITE_READONLY:
-        return err_set(e, ERR_IO, "session '%s' is read-only: make it and its folder writable",
+        return err_set(e, ERR_IO, "session \"%s\" is read-only: make it and its folder writable",
                        path);
     case SQLITE_CANTOPEN:
-        return err_set(e, ERR_IO, "cannot open session '%s': %s", path,
+        return err_set(e, ERR_IO, "cannot open session \"%s\": %s", path,
                        os ? strerror(os) : "unable to open the file");
     case SQLITE_NOMEM:
-        return err_set(e, ERR_NOMEM, "out of memory while reading session '%s'", path);
+        return err_set(e, ERR_NOMEM, "out of memory while reading session \"%s\"", path);
     }
-    return err_set(e, ERR_SESSION, "session '%s': %s", path,
+    return err_set(e, ERR_SESSION, "session \"%s\": %s", path,
                    db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 }
 
@@ -65,7 +66,7 @@ int db_prepare(const char *path, sqlite3 *db, const char *sql, sqlite3_stmt **ou
     if (rc == SQLITE_OK)
         return 0;
     if ((rc & 0xff) == SQLITE_ERROR)
-        return err_set(e, ERR_SESSION, "session '%s' is damaged: %s", path, sqlite3_errmsg(db));
+        return err_set(e, ERR_SESSION, "session \"%s\" is damaged: %s", path, sqlite3_errmsg(db));
     return sql_error(path, db, rc, e);
 }
 
@@ -95,19 +96,19 @@ static int check_format(const char *path, sqlite3 *db, struct err *e)
     if (!pages)
         return err_set(
             e, ERR_SESSION,
-            "'%s' is empty, not a squall session: delete it and start with `squall tune`", path);
+            "\"%s\" is empty, not a squall session: delete it and start with `squall tune`", path);
     if (id != APPLICATION_ID)
-        return err_set(e, ERR_SESSION, "'%s' is an SQLite file but not a squall session", path);
+        return err_set(e, ERR_SESSION, "\"%s\" is an SQLite file but not a squall session", path);
     if (version > FORMAT_VERSION)
         return err_set(
             e, ERR_SESSION,
-            "session '%s' was written by a newer squall (format %lld, this one reads %d): "
+            "session \"%s\" was written by a newer squall (format %lld, this one reads %d): "
             "use that squall",
             path, (long long)version, FORMAT_VERSION);
     if (version < FORMAT_VERSION)
         return err_set(
             e, ERR_SESSION,
-            "session '%s' has format %lld, this squall reads only %d: use the squall that "
+            "session \"%s\" has format %lld, this squall reads only %d: use the squall that "
             "wrote it",
             path, (long long)version, FORMAT_VERSION);
     return 0;
@@ -154,11 +155,52 @@ static void immutable_uri(const char *path, struct strbuf *out)
     strbuf_adds(out, "?immutable=1");
 }
 
+/* What the system can say before SQLite is asked; its own words are less clear. */
+static int check_place(const char *path, bool write, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT
+                   ? err_set(e, ERR_SESSION, "no session \"%s\": no such file", path)
+                   : err_set(e, ERR_IO, "cannot open session \"%s\": %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, ERR_SESSION, "\"%s\" is a folder, not a squall session", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_SESSION, "\"%s\" is not a file, so not a squall session", path);
+    if (access(path, R_OK) != 0)
+        return err_set(e, ERR_IO, "cannot read session \"%s\": %s", path, strerror(errno));
+    if (!write)
+        return 0;
+    if (access(path, W_OK) != 0)
+        return err_set(
+            e, ERR_IO,
+            "cannot resume session \"%s\": the file is read-only (%s); make it writable, or "
+            "look at it with `squall show`",
+            path, strerror(errno));
+    char *folder = xstrdup(path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    bool ok = access(slash ? folder : ".", W_OK) == 0;
+    int os = errno;
+    if (!ok)
+        err_set(
+            e, ERR_IO,
+            "cannot resume session \"%s\": its folder is not writable (%s), and SQLite keeps its "
+            "log beside the file",
+            path, strerror(os));
+    free(folder);
+    return ok ? 0 : ERR_IO;
+}
+
 int db_open(const char *path, int flags, sqlite3 **out, struct err *e)
 {
     struct err first = ERR_INIT;
     sqlite3 *db = NULL;
-    int rc = db_connect(path, path, flags, &db, &first);
+    int rc = check_place(path, !(flags & SQLITE_OPEN_READONLY), e);
+    if (rc)
+        return rc;
+    rc = db_connect(path, path, flags, &db, &first);
     if (!rc)
         rc = check_format(path, db, &first);
     /* WAL wants a -shm file beside it even to read. Where none can be made, a file without a log is
@@ -214,7 +256,7 @@ static int exists_error(const char *path, struct err *e)
 {
     return err_set(
         e, ERR_SESSION,
-        "session '%s' exists already: go on with `squall resume`, or choose another file "
+        "session \"%s\" exists already: go on with `squall resume`, or choose another file "
         "with --session",
         path);
 }
@@ -232,7 +274,7 @@ static int create_file(const char *path, struct err *e)
     }
     struct stat st;
     if (errno != EEXIST)
-        return err_set(e, ERR_IO, "cannot create session '%s': %s", path, strerror(errno));
+        return err_set(e, ERR_IO, "cannot create session \"%s\": %s", path, strerror(errno));
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
         return 0;
     return exists_error(path, e);
@@ -288,43 +330,6 @@ int session_create(const char *path, const struct tune_options *o, struct sessio
     return rc;
 }
 
-/* What the system can say before SQLite is asked; its own words are less clear. */
-static int check_place(const char *path, enum session_mode mode, struct err *e)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return errno == ENOENT
-                   ? err_set(e, ERR_SESSION, "no session '%s': no such file", path)
-                   : err_set(e, ERR_IO, "cannot open session '%s': %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return err_set(e, ERR_SESSION, "'%s' is a folder, not a squall session", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_SESSION, "'%s' is not a file, so not a squall session", path);
-    if (access(path, R_OK) != 0)
-        return err_set(e, ERR_IO, "cannot read session '%s': %s", path, strerror(errno));
-    if (mode == SESSION_READ)
-        return 0;
-    if (access(path, W_OK) != 0)
-        return err_set(
-            e, ERR_IO,
-            "cannot resume session '%s': the file is read-only (%s); make it writable, or "
-            "look at it with `squall show`",
-            path, strerror(errno));
-    char *folder = xstrdup(path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    bool ok = access(slash ? folder : ".", W_OK) == 0;
-    int os = errno;
-    if (!ok)
-        err_set(e, ERR_IO,
-                "cannot resume session '%s': its folder is not writable (%s), and SQLite keeps its "
-                "log beside the file",
-                path, strerror(os));
-    free(folder);
-    return ok ? 0 : ERR_IO;
-}
-
 static int claim(struct session *s, enum session_mode mode, struct err *e)
 {
     /* Whoever gets the write lock decides: two that resume at once cannot both win. */
@@ -337,14 +342,15 @@ static int claim(struct session *s, enum session_mode mode, struct err *e)
         return rc;
     enum owner owner = owner_check(s);
     if (owner == OWNER_SELF || owner == OWNER_ALIVE)
-        return err_set(e, ERR_SESSION,
-                       "session '%s' is in use by a running squall (process %lld): `squall attach` "
-                       "watches it",
-                       s->path, (long long)info.pid);
+        return err_set(
+            e, ERR_SESSION,
+            "session \"%s\" is in use by a running squall (process %lld): `squall attach` "
+            "watches it",
+            s->path, (long long)info.pid);
     if (owner == OWNER_UNKNOWN && mode != SESSION_TAKE_OVER)
         return err_set(
             e, ERR_SESSION,
-            "session '%s' is in use by process %lld on host '%s': stop it there; if it is "
+            "session \"%s\" is in use by process %lld on host \"%s\": stop it there; if it is "
             "gone, take the session over with --take-over",
             s->path, (long long)info.pid, info.host);
     s->before = info.state;
@@ -360,12 +366,9 @@ static int claim(struct session *s, enum session_mode mode, struct err *e)
 
 int session_open(const char *path, enum session_mode mode, struct session **out, struct err *e)
 {
-    int rc = check_place(path, mode, e);
-    if (rc)
-        return rc;
     struct session *s = session_new(path);
-    rc = db_open(path, mode == SESSION_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, &s->db,
-                 e);
+    int rc = db_open(path, mode == SESSION_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
+                     &s->db, e);
     if (!rc && mode != SESSION_READ)
         rc = claim(s, mode, e);
     if (rc) {

@@ -398,7 +398,7 @@ static void test_unknown_strategy_is_refused(void **state)
     strcpy(run.o.explore_strategy, "astrology");
     run_all(&run);
     assert_int_equal(run.rc, ERR_USAGE);
-    assert_non_null(strstr(run.err.msg, "'astrology'"));
+    assert_non_null(strstr(run.err.msg, "\"astrology\""));
     assert_non_null(strstr(run.err.msg, "evolutionary"));
     end();
 }

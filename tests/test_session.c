@@ -330,7 +330,8 @@ static void a_new_session_spares_what_exists(void **state)
 
     err_clear(&e);
     assert_int_equal(session_create("/nowhere/at/all/s.squall", &options, &s, &e), ERR_IO);
-    assert_says(&e, "cannot create session '/nowhere/at/all/s.squall': No such file or directory");
+    assert_says(&e,
+                "cannot create session \"/nowhere/at/all/s.squall\": No such file or directory");
 
     /* What a kill during creation leaves is no obstacle. */
     unlink(path);
@@ -544,7 +545,7 @@ static void a_session_of_another_host_is_taken_over_only_when_told(void **state)
     assert_int_equal(meta_set(s, "host", "elsewhere", NULL), 0);
     s->ended = true;
     close_well(s);
-    assert_refused(SESSION_RESUME, ERR_SESSION, "on host 'elsewhere'");
+    assert_refused(SESSION_RESUME, ERR_SESSION, "on host \"elsewhere\"");
     close_well(opened(SESSION_TAKE_OVER));
 }
 

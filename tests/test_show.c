@@ -400,8 +400,8 @@ static void wrong_usage_is_2_and_says_what(void **state)
         {"S --limit", 2, "--limit wants a value"},
         {"S --colour", 2, "there is no option --colour"},
         {"S trial 77", 1, "has no trial 77: the last is 9"},
-        {"/nowhere/s.squall", 1, "no session '/nowhere/s.squall': no such file"},
-        {"/tmp", 1, "'/tmp' is a folder"},
+        {"/nowhere/s.squall", 1, "no session \"/nowhere/s.squall\": no such file"},
+        {"/tmp", 1, "\"/tmp\" is a folder"},
     };
     told(0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

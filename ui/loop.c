@@ -204,7 +204,7 @@ static void write_screen(struct loop *l)
             break;
     }
     if (fd < 0) {
-        view_say(&l->v, "cannot write '%s': %s", name, strerror(errno));
+        view_say(&l->v, "cannot write \"%s\": %s", name, strerror(errno));
         return;
     }
     struct strbuf text = {0};
@@ -215,7 +215,7 @@ static void write_screen(struct loop *l)
     if (ok)
         view_say(&l->v, "the screen is in %s", name);
     else
-        view_say(&l->v, "cannot write '%s'", name);
+        view_say(&l->v, "cannot write \"%s\"", name);
 }
 
 static void act(struct loop *l, enum action a)

@@ -181,7 +181,7 @@ int term_open(const struct screen_options *o, struct theme *t, struct err *e)
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return err_set(e, ERR_UNSUPPORTED, "the screen needs a terminal; use --batch");
     if (!name || !*name || !strcmp(name, "dumb"))
-        return err_set(e, ERR_UNSUPPORTED, "the terminal '%s' has no screen; use --batch",
+        return err_set(e, ERR_UNSUPPORTED, "the terminal \"%s\" has no screen; use --batch",
                        name && *name ? name : "unknown");
     tcgetattr(STDIN_FILENO, &term.before);
     catch_signals();
@@ -191,8 +191,10 @@ int term_open(const struct screen_options *o, struct theme *t, struct err *e)
     term.screen = newterm(NULL, stdout, stdin);
     if (!term.screen) {
         release_signals();
-        return err_set(e, ERR_UNSUPPORTED, "cannot open a screen on the terminal '%s'; check TERM, "
-                       "or use --batch", name);
+        return err_set(e, ERR_UNSUPPORTED,
+                       "cannot open a screen on the terminal \"%s\"; check TERM, "
+                       "or use --batch",
+                       name);
     }
     set_term(term.screen);
     term.leave_len = 0;

@@ -156,26 +156,28 @@ int candidate_parse(const struct space *s, const char *code, struct candidate *c
     int64_t sketch;
     memset(c, 0, sizeof *c);
     if (!read_int(&p, &sketch) || *p++ != ':')
-        return err_set(e, ERR_INPUT, "candidate '%s' does not begin with the number of its sketch",
+        return err_set(e, ERR_INPUT,
+                       "candidate \"%s\" does not begin with the number of its sketch",
                        shown(code, buf));
     if (sketch < 0 || sketch >= s->nr_sketches)
-        return err_set(e, ERR_INPUT, "candidate '%s' is of a sketch that this space does not have",
+        return err_set(e, ERR_INPUT,
+                       "candidate \"%s\" is of a sketch that this space does not have",
                        shown(code, buf));
     const struct sketch *k = s->sketch[sketch];
     struct candidate got = {.sketch = (int32_t)sketch, .nr = k->nr_slots};
     for (int i = 0; i < k->nr_knobs; i++) {
         const struct knob *knob = &k->knob[i];
         if (i && *p++ != '/')
-            return err_set(e, ERR_INPUT, "candidate '%s' ends before knob '%s'", shown(code, buf),
-                           knob->name);
+            return err_set(e, ERR_INPUT, "candidate \"%s\" ends before knob \"%s\"",
+                           shown(code, buf), knob->name);
         bool listed = is_listed(knob) || knob->kind == KNOB_FLAG;
         int32_t *v = got.v + knob->slot;
         if (!(listed ? read_slots(&p, knob, v) : read_value(&p, knob, v)))
-            return err_set(e, ERR_INPUT, "candidate '%s' has no legal value for knob '%s'",
+            return err_set(e, ERR_INPUT, "candidate \"%s\" has no legal value for knob \"%s\"",
                            shown(code, buf), knob->name);
     }
     if (*p)
-        return err_set(e, ERR_INPUT, "candidate '%s' goes on after its last knob",
+        return err_set(e, ERR_INPUT, "candidate \"%s\" goes on after its last knob",
                        shown(code, buf));
     *c = got;
     return 0;

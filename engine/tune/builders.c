@@ -280,7 +280,7 @@ int pipeline_watch(struct pipeline *p, struct err *e)
         abandon(p, i--);
         if (p->stuck > BUILDERS_MAX_STUCK)
             rc = err_set(e, ERR_BACKEND,
-                         "%d builds hang in '%s' at the same time; look at the last trials that "
+                         "%d builds hang in \"%s\" at the same time; look at the last trials that "
                          "ended as build_timeout, then resume",
                          p->stuck, p->device->class->name);
         else if (!p->stopping && start_one(p, &unused) < 0 && p->nr_builders == 0)

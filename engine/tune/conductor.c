@@ -26,7 +26,7 @@ static int find_strategy(const char *name, const struct strategy_class **out, st
     for (int i = 0; strategy_at(i); i++)
         strbuf_addf(&names, "%s, ", strategy_at(i)->name);
     int rc =
-        err_set(e, ERR_USAGE, "no strategy '%s'; there are: %snone", name, strbuf_text(&names));
+        err_set(e, ERR_USAGE, "no strategy \"%s\"; there are: %snone", name, strbuf_text(&names));
     strbuf_release(&names);
     return rc;
 }
@@ -72,7 +72,7 @@ struct conductor *conductor_start(const struct tune_options *o, const struct tas
 {
     struct conductor *c = conductor_new(o, tasks, device, sink, history);
     if (tasks->nr == 0) {
-        err_set(e, ERR_INPUT, "'%s' has nothing to tune", o->input);
+        err_set(e, ERR_INPUT, "\"%s\" has nothing to tune", o->input);
         goto fail;
     }
     if (find_strategy(o->explore_strategy, &c->explore, e) < 0 ||

@@ -196,10 +196,10 @@ static void give_up(struct course *t, const char *why)
     trials_failures(t, failures, sizeof failures);
     bool tell = !is_replaying(t->c);
     if (tell && t->nr_trials > 0)
-        emit_note(t->c, t->number, 2, "task '%s' has no valid trial: %s; %s", t->task->name,
+        emit_note(t->c, t->number, 2, "task \"%s\" has no valid trial: %s; %s", t->task->name,
                   failures, why);
     else if (tell)
-        emit_note(t->c, t->number, 1, "task '%s' was not tuned: %s", t->task->name, why);
+        emit_note(t->c, t->number, 1, "task \"%s\" was not tuned: %s", t->task->name, why);
     course_done(t, why);
 }
 
@@ -263,7 +263,7 @@ static void default_proposals(struct course *t, struct flight *f)
         const struct sketch *k = t->space.sketch[i];
         struct proposal *p = &f->item[f->nr++].p;
         *p = (struct proposal){.c = k->start, .origin = ORIGIN_DEFAULT, .knob = -1};
-        snprintf(p->note, sizeof p->note, "untuned '%s'", k->name);
+        snprintf(p->note, sizeof p->note, "untuned \"%s\"", k->name);
     }
 }
 
@@ -356,7 +356,7 @@ static bool has_strategy(struct course *t)
     if (begin_strategy(t, t->phase == PHASE_REFINE ? c->refine : c->explore, &why) == 0)
         return true;
     if (!is_replaying(c))
-        emit_note(t->c, t->number, 2, "task '%s': %s cannot start: %s", t->task->name,
+        emit_note(t->c, t->number, 2, "task \"%s\": %s cannot start: %s", t->task->name,
                   phase_name(t->phase), why.msg);
     return false;
 }

@@ -243,7 +243,7 @@ static bool take_round(struct final *n, const struct work *w)
     struct finalist *first = &n->f[n->place[0]];
     if (!all) {
         first->out = true;
-        emit_note(n->t->c, n->t->number, 1, "final of '%s': trial %lld ended as %s: %s",
+        emit_note(n->t->c, n->t->number, 1, "final of \"%s\": trial %lld ended as %s: %s",
                   n->t->task->name, (long long)n->t->trial[first->at].o.trial,
                   trial_status_name(w->result.status), w->result.reason);
         return false;
@@ -284,7 +284,7 @@ void final_step(struct course *t, struct work *w)
     }
     if (submit_round(n))
         return;
-    emit_note(t->c, t->number, 2, "task '%s' has no result: no finalist ran once more",
+    emit_note(t->c, t->number, 2, "task \"%s\" has no result: no finalist ran once more",
               t->task->name);
     end_final(t);
 }

@@ -266,7 +266,7 @@ static void open_courses(struct conductor *c)
         if (e[i].code == 0)
             continue;
         dead++;
-        err_prefix(&e[i], "task '%s' cannot be tuned", c->tasks->task[i]->name);
+        err_prefix(&e[i], "task \"%s\" cannot be tuned", c->tasks->task[i]->name);
         err_set(&first, e[i].code, "%s", e[i].msg);
         emit_note(c, i, 2, "%s", e[i].msg);
         course_done(&c->course[i], "cannot be tuned");

@@ -171,7 +171,8 @@ static double cut_of(const struct course *t, const struct proposal *p)
 static int stored_differs(const struct course *t, int64_t number, struct err *e)
 {
     return err_set(e, ERR_SESSION,
-                   "trial %" PRId64 " of task '%s' is another one than the stored one; the session "
+                   "trial %" PRId64
+                   " of task \"%s\" is another one than the stored one; the session "
                    "was made by another version or input and cannot be resumed; start a new one",
                    number, t->task->name);
 }
@@ -273,7 +274,7 @@ int trial_begin(struct flight *f, struct item *it, struct err *e)
     k->o.status = TRIAL_INVALID;
     k->ended = true;
     char reason[DEVICE_REASON];
-    snprintf(reason, sizeof reason, "breaks '%s'", why ? why : "a knob's domain");
+    snprintf(reason, sizeof reason, "breaks \"%s\"", why ? why : "a knob's domain");
     emit_trial(t, k, reason, NULL);
     c->nr_ended++;
     return 0;
@@ -331,7 +332,7 @@ bool trial_end(struct conductor *c, struct item *it)
     c->nr_ended++;
     if (c->device_errors >= DEAD_DEVICE)
         err_set(&c->err, ERR_BACKEND,
-                "'%s' failed %d times in a row: %s; look at the device, then resume",
+                "\"%s\" failed %d times in a row: %s; look at the device, then resume",
                 c->info->target, c->device_errors, r->reason);
     release_work(w);
     it->flight->open--;

@@ -111,7 +111,7 @@ void event_to_json(const struct event *ev, struct strbuf *out)
 
 static int wrong(struct err *e, const struct event_field *f, const char *what)
 {
-    return err_set(e, ERR_INPUT, "event field '%s' must be %s", f->name, what);
+    return err_set(e, ERR_INPUT, "event field \"%s\" must be %s", f->name, what);
 }
 
 static bool number_from_json(const json_t *j, double *out)
@@ -158,7 +158,7 @@ static int name_from_json(const struct event_field *f, const json_t *j, int32_t 
             *out = i;
             return 0;
         }
-    return err_set(e, ERR_INPUT, "event field '%s' has the unknown value '%.40s'", f->name,
+    return err_set(e, ERR_INPUT, "event field \"%s\" has the unknown value \"%.40s\"", f->name,
                    json_string_value(j));
 }
 
@@ -169,8 +169,8 @@ static int reals_from_json(const struct event_field *f, const json_t *j, double 
         return wrong(e, f, "a list of numbers");
     size_t n = json_array_size(j);
     if (n > f->size)
-        return err_set(e, ERR_INPUT, "event field '%s' has %zu numbers, more than %zu", f->name, n,
-                       f->size);
+        return err_set(e, ERR_INPUT, "event field \"%s\" has %zu numbers, more than %zu", f->name,
+                       n, f->size);
     for (size_t i = 0; i < n; i++)
         if (!number_from_json(json_array_get(j, i), &x[i]))
             return wrong(e, f, "a list of numbers");
@@ -224,7 +224,7 @@ static int fields_from_json(const struct event_field *list, int nr, const json_t
         char *at = (char *)ev + f->offset;
         const json_t *j = json_object_get(o, f->name);
         if (!j && f->must)
-            return err_set(e, ERR_INPUT, "event '%s' lacks the field '%s'",
+            return err_set(e, ERR_INPUT, "event \"%s\" lacks the field \"%s\"",
                            event_kind_name(ev->kind), f->name);
         if (j) {
             int rc = field_from_json(f, j, at, (char *)ev, e);
@@ -248,13 +248,13 @@ static int kind_from_json(const json_t *o, struct event *ev, struct err *e)
 {
     const json_t *j = json_object_get(o, "event");
     if (!json_is_string(j))
-        return err_set(e, ERR_INPUT, "event lacks its kind, the field 'event'");
+        return err_set(e, ERR_INPUT, "event lacks its kind, the field \"event\"");
     for (int k = 0; k < EV_NR_KINDS; k++)
         if (!strcmp(json_string_value(j), event_kind_name((enum event_kind)k))) {
             ev->kind = (enum event_kind)k;
             return 0;
         }
-    return err_set(e, ERR_INPUT, "event of the unknown kind '%.40s'", json_string_value(j));
+    return err_set(e, ERR_INPUT, "event of the unknown kind \"%.40s\"", json_string_value(j));
 }
 
 int event_parse(const char *text, size_t len, struct event *ev, struct err *e)
