@@ -56,6 +56,8 @@
                  " default_trial = coalesce(?5, default_trial),"                                   \
                  " explored_trial = coalesce(?6, explored_trial),"                                 \
                  " refined_trial = coalesce(?7, refined_trial),"                                   \
+                 " best_trial = coalesce(?8, best_trial), best_cost_ns = coalesce("                \
+                 "  (SELECT cost_ns FROM trial WHERE id = ?8), best_cost_ns),"                     \
                  " result_after = (SELECT id FROM trial WHERE task = ?1 AND ended_seq IS NOT NULL" \
                  "  ORDER BY id DESC LIMIT 1) WHERE id = ?1")
 
@@ -292,6 +294,7 @@ static int store_result(struct session *s, const struct event *ev)
     number_or_null(&f, ev->u.result.default_trial);
     number_or_null(&f, ev->u.result.explored_trial);
     number_or_null(&f, ev->u.result.refined_trial);
+    number_or_null(&f, ev->trial);
     return run(&f);
 }
 

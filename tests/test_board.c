@@ -109,6 +109,22 @@ static void the_story_is_what_the_board_tells(void **state)
     board_release(&b);
 }
 
+/* What led by one lucky measurement and loses the last one must not keep the star. */
+static void the_final_measurement_says_which_trial_is_the_best(void **state)
+{
+    (void)state;
+    struct board b;
+    board_init(&b);
+    story_tell(story);
+    struct event *ev = story_add(story, EV_RESULT, 0, 1);
+    ev->u.result.default_ns = ev->u.result.explored_ns = ev->u.result.refined_ns = 4e6;
+    ev->u.result.default_trial = ev->u.result.explored_trial = ev->u.result.refined_trial = 1;
+    tell(&b);
+    assert_int_equal(b.task[0].best, 1);
+    assert_true(b.task[0].best_ns == 4e6);
+    board_release(&b);
+}
+
 /* What a resumed session tells again changes nothing but the state of the session itself. */
 static void events_told_twice_count_once(void **state)
 {
@@ -321,6 +337,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_story_is_what_the_board_tells),
+        TEST(the_final_measurement_says_which_trial_is_the_best),
         TEST(events_told_twice_count_once),
         TEST(a_phase_without_a_find_keeps_what_it_began_with),
         TEST(a_new_centre_finds_its_ring),

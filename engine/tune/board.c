@@ -425,6 +425,10 @@ static void apply_result(struct board *b, const struct event *ev)
         t->best_explored = ev->u.result.explored_trial;
     if (ev->u.result.refined_trial)
         t->best_refined = ev->u.result.refined_trial;
+    /* The last word on the best, too: what led by one lucky measurement may lose here. */
+    const struct board_trial *won = board_trial(b, ev->trial);
+    if (won && won->task == ev->task)
+        t->best = won->id;
     t->error = ev->u.result.error;
     t->final = true;
     update_stages(b, t);
