@@ -272,6 +272,15 @@ static void follow(void **state)
     assert_int_equal(v.task, b.nr_tasks - 1);
     type(&v, &b, "F");
     assert_int_equal(v.task, b.current);
+    assert_true(v.follow);
+    /* Whoever walks in a task's leaders or ladder does not want to be taken to another task. */
+    type(&v, &b, "3j");
+    assert_false(v.follow);
+    type(&v, &b, "F4j");
+    assert_false(v.follow);
+    type(&v, &b, "F4");
+    press(&v, &b, UK_RIGHT);
+    assert_false(v.follow);
     view_release(&v);
     board_release(&b);
 }

@@ -23,10 +23,10 @@ static const struct binding table[] = {
     {{'s', F(8)}, CMD_SKIP, IN_PANES, "skip the selected task: it ends with what it has (asks)",
      "skip"},
     {{'q', F(10)}, CMD_QUIT, IN_ALL,
-     "close this view; leave (asks while a search is running; it can be resumed)", "quit"},
+     "close this view; leave (asks while a search runs)", "quit"},
     {{'Q'}, CMD_ABANDON, IN_ALL, "leave without waiting for the running measurement (asks)", NULL},
     {{UK_CTRL('c')}, CMD_INTERRUPT, IN_ALL,
-     "stop after the running measurement and leave; twice: without waiting", NULL},
+     "stop after the running measurement and leave; twice: at once", NULL},
 
     {{UK_UP, 'k'}, CMD_UP, IN_ALL, "up", NULL},
     {{UK_DOWN, 'j'}, CMD_DOWN, IN_ALL, "down", NULL},

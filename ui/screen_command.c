@@ -84,9 +84,11 @@ static void move_to(struct view *v, const struct board *b, enum pane p, int row)
         break;
     case PANE_LEADERS:
         /* The first row means the best, whichever trial that becomes. */
+        v->follow = false;
         v->trial = row ? view_task(v, b)->leader[row] : 0;
         break;
     case PANE_LADDER:
+        v->follow = false;
         v->rung = v->ladder.rung[row].knob;
         break;
     case PANE_NOTES:
@@ -125,6 +127,7 @@ static void sideways(struct view *v, int by)
         v->skip += 8 * by;
         v->skip = v->skip < 0 ? 0 : v->skip > 400 ? 400 : v->skip;
     } else {
+        v->follow = false;
         v->rung_side += by;
         v->rung_side = v->rung_side < -1 ? -1 : v->rung_side > 1 ? 1 : v->rung_side;
     }

@@ -35,7 +35,7 @@ static const struct board_task *task_of(const struct board *b, int32_t task)
 
 
 /* The keys that mean the command in this place: a pane may have taken one for itself. */
-static void help_line(struct page *l, const struct binding *k, unsigned here)
+static void help_line(struct page *l, int cols, const struct binding *k, unsigned here)
 {
     char keys[64] = "", name[KEY_NAME];
     for (int i = 0; i < 4 && k->key[i]; i++) {
@@ -43,7 +43,7 @@ static void help_line(struct page *l, const struct binding *k, unsigned here)
         if (keys_lookup(k->key[i], here) == k->cmd)
             snprintf(keys + n, sizeof keys - n, "%s%s", n ? " " : "", keys_name(k->key[i], name));
     }
-    page_add(l, ROLE_NORMAL, "%-12s %s", keys, k->help);
+    page_wrap(l, ROLE_NORMAL, keys, 13, cols, k->help);
 }
 
 static void build_help(struct view *v, int cols)
@@ -57,13 +57,13 @@ static void build_help(struct view *v, int cols)
     page_add(l, ROLE_STRONG, "Keys in %s", v->below_help ? "the details" : panes[v->active]);
     for (size_t i = 0; i < nr; i++)
         if (table[i].in & here && keys_lookup(table[i].key[0], here) == table[i].cmd)
-            help_line(l, &table[i], here);
+            help_line(l, cols, &table[i], here);
     if (!v->below_help) {
         page_add(l, ROLE_NORMAL, "%s", "");
         page_add(l, ROLE_STRONG, "Keys of other panes");
         for (size_t i = 0; i < nr; i++)
             if (!(table[i].in & here) && table[i].in & IN_PANES)
-                help_line(l, &table[i], table[i].in);
+                help_line(l, cols, &table[i], table[i].in);
     }
     page_add(l, ROLE_NORMAL, "%s", "");
     page_add(l, ROLE_STRONG, "Words");
@@ -79,11 +79,25 @@ static void build_help(struct view *v, int cols)
                "it; change of time in percent, negative is faster; p is the chance that a "
                "candidate no faster than the incumbent looks this good");
     page_wrap(l, ROLE_NORMAL, "noise", 13, cols,
-               "measured in turn with the incumbent and not told apart from it");
+              "measured in turn with the incumbent and not told apart from it, or by less than "
+              "half a percent, for which no move is worth it");
     page_wrap(l, ROLE_NORMAL, "cut", 13, cols,
                "its first sample was so far above the incumbent that measuring ended there");
 }
 
+/* The strategy's sentence says gain and p; where it left none, they stand alone. */
+static void judged(struct page *l, int cols, const struct board_trial *t)
+{
+    char a[FORMAT_MAX], p[FORMAT_MAX];
+    const char *verdict = verdict_name((enum verdict)t->verdict);
+    if (t->text && *t->text)
+        field(l, cols, "judged", "%s: %s", verdict, t->text);
+    else
+        field(l, cols, "judged", "%s%s%s%s%s", verdict, isfinite(t->gain) ? ", time " : "",
+              isfinite(t->gain) ? format_change(a, -t->gain) : "",
+              isfinite(t->p_value) ? ", p " : "",
+              isfinite(t->p_value) ? format_p(p, t->p_value) : "");
+}
 
 static void trial_times(struct page *l, int cols, const struct board *b,
                         const struct board_trial *t)
@@ -100,12 +114,7 @@ static void trial_times(struct page *l, int cols, const struct board *b,
                   format_speedup(c, task->default_ns, ns));
     }
     if (t->verdict != 255)
-        field(l, cols, "judged", "%s%s%s%s%s%s%s", verdict_name((enum verdict)t->verdict),
-              isfinite(t->gain) ? ", time " : "",
-              isfinite(t->gain) ? format_change(a, -t->gain) : "",
-              isfinite(t->p_value) ? ", p " : "",
-              isfinite(t->p_value) ? format_p(c, t->p_value) : "",
-              t->text && *t->text ? ": " : "", t->text ? t->text : "");
+        judged(l, cols, t);
     if (t->ended_ns > 0)
         field(l, cols, "measured", "from %s to %s of the session%s",
               format_elapsed(c, t->started_ns), format_elapsed(d, t->ended_ns),
@@ -216,9 +225,9 @@ static void build_task(struct view *v, const struct board *b, int cols)
     field(l, cols, "where", "%s", t->where);
     field(l, cols, "weight", "the model runs it %s time%s", format_count(a, t->weight),
           t->weight == 1 ? "" : "s");
-    field(l, cols, "work", "%s MFLOP, %s moved at least", format_count(a, t->flops / 1e6),
+    field(l, cols, "work", "%s, %s moved at least", format_flop(a, t->flops),
           format_bytes(c, t->bytes));
-    field(l, cols, "space", "%s candidates in %d sketch%s", format_count(a, t->space),
+    field(l, cols, "space", "%s candidates in %d sketch%s", format_space(a, t->space),
           (int)t->nr_sketches, t->nr_sketches == 1 ? "" : "es");
     field(l, cols, "workload", "%s", t->workload);
     if (t->strategy[0])

@@ -15,7 +15,7 @@
 #include "ui/screen_text.h"
 #include "ui/screen_words.h"
 
-enum { CHANGE = 5, VALUE = 6, WORD = 6, P = 5, TIME = 7, COUNT = 3 };
+enum { CHANGE = 5, VALUE = 6, WORD = 6, LONG_WORD = 8, P = 5, TIME = 7, COUNT = 3 };
 
 struct shape {
     int name, value, side; /* widths */
@@ -67,12 +67,12 @@ static void value_of(const struct rung *r, const struct board_trial *t, char *ou
 /* Which parts of a cell have room, and the width of the value. */
 struct parts {
     bool word, p, time;
-    int value, change;
+    int value, change, words;
 };
 
 static struct parts parts_of(int cols)
 {
-    struct parts s = {false, false, false, 0, CHANGE};
+    struct parts s = {false, false, false, 0, CHANGE, WORD};
     int left = cols - 2 - CHANGE; /* glyph and change are always there */
     s.word = left >= VALUE + WORD + 2;
     if (!s.word) { /* then a word may have to stand in for the change */
@@ -85,6 +85,10 @@ static struct parts parts_of(int cols)
     s.time = left >= VALUE + 4 + TIME + 2;
     left -= s.time ? TIME + 1 : 0;
     s.value = left > VALUE ? left - 1 : 0;
+    if (s.word && s.value >= VALUE + 6) {
+        s.value -= LONG_WORD - WORD;
+        s.words = LONG_WORD;
+    }
     return s;
 }
 
@@ -125,9 +129,10 @@ static void cell(const struct draw *d, const struct shape *s, const struct rung 
     if (!parts.p && p_decided(t))
         snprintf(text, sizeof text, t->p_value < 0.001 ? "p%s" : "p %s", format_p(p, t->p_value));
     else
-        snprintf(text, sizeof text, "%s", w.text);
-    draw_text(d, y, x, WORD, w.role, text);
-    x += WORD + 1;
+        snprintf(text, sizeof text, "%s",
+                 text_width(w.text, false) > parts.words ? "meas." : w.text);
+    draw_text(d, y, x, parts.words, w.role, text);
+    x += parts.words + 1;
     if (parts.p && isfinite(t->p_value))
         draw_right(d, y, x, P, ROLE_NORMAL, format_p(p, t->p_value));
 }

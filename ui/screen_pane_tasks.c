@@ -88,14 +88,12 @@ static void heads(const struct draw *d, const struct rect *r, const struct colum
         else if (c == TC_NAME)
             snprintf(head, sizeof head, "1 Tasks%s %d", mark, d->b->nr_tasks);
         else
-            snprintf(head, sizeof head, "%s%s%s", task_columns[c].left ? "" : mark,
-                     task_columns[c].head, task_columns[c].left ? mark : "");
-        /* The mark of a full right-aligned head stands in the gap before it. */
-        bool wide = !task_columns[c].left && *mark;
+            snprintf(head, sizeof head, "%s%s", task_columns[c].head, mark);
+        /* The mark of a right-aligned head stands in the gap behind it. */
         if (task_columns[c].left)
             draw_text(d, r->y, x, at[c].width, role, head);
         else
-            draw_right(d, r->y, x - wide, at[c].width + wide, role, head);
+            draw_right(d, r->y, x, at[c].width + (*mark != 0), role, head);
     }
     draw_title(d, r, PANE_TASKS);
 }

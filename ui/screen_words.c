@@ -12,7 +12,7 @@ struct word word_session(const struct view *v, const struct board *b)
     if (v->gone)
         return (struct word){g->failed, "failed", ROLE_BAD};
     if (v->replay)
-        return (struct word){g->speculate, "replay", ROLE_RUNNING};
+        return (struct word){g->replay, "replay", ROLE_RUNNING};
     if (v->abandoning)
         return (struct word){g->stop, "abandoning", ROLE_WARN};
     if (v->stopping)
@@ -83,7 +83,7 @@ struct word word_rung(const struct view *v, enum rung_state s)
     case RUNG_MEASURED:
         break;
     }
-    return (struct word){g->waiting, "ended", ROLE_NORMAL};
+    return (struct word){g->waiting, "measured", ROLE_NORMAL};
 }
 
 struct word word_trial(const struct view *v, const struct board_trial *t)

@@ -11,7 +11,7 @@ static const struct glyphs ascii = {
     .up = "^", .down = "v",
     .waiting = ".", .running = "*", .done = "=", .failed = "!", .better = "^", .moved = "@",
     .worse = "v", .noise = "~", .speculate = "?", .best = "*", .pause = "#", .stop = "!",
-    .explore = "o", .refine = "*", .tie = "~",
+    .explore = "o", .refine = "*", .tie = "~", .replay = ">",
 };
 
 /* Only characters that the usual fixed fonts have, each one column wide. */
@@ -20,7 +20,7 @@ static const struct glyphs unicode = {
     .up = "↑", .down = "↓",
     .waiting = "·", .running = "▶", .done = "✓", .failed = "✗", .better = "▲", .moved = "◆",
     .worse = "▼", .noise = "≈", .speculate = "»", .best = "★", .pause = "‖", .stop = "■",
-    .explore = "○", .refine = "●", .tie = "≈",
+    .explore = "○", .refine = "●", .tie = "≈", .replay = "»",
 };
 
 const struct glyphs *glyphs_get(enum glyph_set set)

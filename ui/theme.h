@@ -42,7 +42,7 @@ struct glyphs {
     const char *divider, *rule;
     const char *up, *down; /* sort direction, more above and below */
     const char *waiting, *running, *done, *failed, *better, *moved, *worse, *noise, *speculate,
-        *best, *pause, *stop, *explore, *refine, *tie;
+        *best, *pause, *stop, *explore, *refine, *tie, *replay;
 };
 
 const struct glyphs *glyphs_get(enum glyph_set set);
