@@ -28,7 +28,7 @@ struct hoisted {
 /* A load that may be used again in the same block. */
 struct loaded_value {
     int buf;
-    LLVMValueRef pointer, value;
+    LLVMValueRef pointer, value, guard; /* guard: what it was loaded under, NULL for always */
     int64_t offset, step;
 };
 
@@ -43,6 +43,11 @@ struct truth {
 struct asked_range {
     LLVMValueRef base, value;
     int64_t lo, hi;
+};
+
+/* Two conditions that were joined in this block. */
+struct joined {
+    LLVMValueRef a, b, value;
 };
 
 struct emitter {
@@ -68,6 +73,8 @@ struct emitter {
     struct loaded_value *loaded;
     int nr_asked;
     struct asked_range asked[EMIT_MAX_ASKED];
+    int nr_joined;
+    struct joined joined[EMIT_MAX_ASKED];
     int nr_guards;
     struct truth guard[8]; /* what holds where the current value is used */
     int ops;        /* emitted so far, for the limit */

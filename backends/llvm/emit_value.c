@@ -146,6 +146,19 @@ static LLVMValueRef truth_lanes(struct emitter *m, struct truth t)
     return emit_splat(m, t.kind == TRUTH_SCALAR ? t.value : LLVMConstInt(m->i1, t.yes, false));
 }
 
+/* A row and a column condition meet once for every element of a window, in several positions of it. */
+static LLVMValueRef join(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
+{
+    for (int i = m->nr_joined - 1; i >= 0; i--)
+        if (m->joined[i].a == a && m->joined[i].b == b)
+            return m->joined[i].value;
+    LLVMValueRef value = LLVMBuildAnd(m->b, a, b, "");
+    m->ops++;
+    if (m->nr_joined < EMIT_MAX_ASKED)
+        m->joined[m->nr_joined++] = (struct joined){a, b, value};
+    return value;
+}
+
 static struct truth truth_and(struct emitter *m, struct truth a, struct truth b)
 {
     if (a.kind == TRUTH_CONST)
@@ -153,7 +166,7 @@ static struct truth truth_and(struct emitter *m, struct truth a, struct truth b)
     if (b.kind == TRUTH_CONST)
         return b.yes ? a : b;
     if (a.kind == TRUTH_SCALAR && b.kind == TRUTH_SCALAR)
-        return (struct truth){TRUTH_SCALAR, false, LLVMBuildAnd(m->b, a.value, b.value, "")};
+        return (struct truth){TRUTH_SCALAR, false, join(m, a.value, b.value)};
     return (struct truth){TRUTH_LANES, false,
                           LLVMBuildAnd(m->b, truth_lanes(m, a), truth_lanes(m, b), "")};
 }
@@ -216,7 +229,7 @@ struct truth emit_truth(struct emitter *m, const struct lp_cond *c)
 
 void emit_forget_loads(struct emitter *m)
 {
-    m->nr_loaded = m->nr_asked = 0;
+    m->nr_loaded = m->nr_asked = m->nr_joined = 0;
 }
 
 LLVMValueRef emit_intrinsic(struct emitter *m, const char *name, LLVMTypeRef *overload,
@@ -294,22 +307,21 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
         return v ? v : LLVMGetPoison(emit_value_type(m));
     }
     LLVMValueRef base = hoist_terms(m, m->buf[buf], &s);
-    if (!m->nr_guards)
-        for (int i = m->nr_loaded - 1; i >= 0; i--) {
-            const struct loaded_value *l = &m->loaded[i];
-            if (l->buf == buf && l->pointer == base && l->offset == s.constant &&
-                l->step == s.step)
-                return l->value;
-        }
     struct truth guard = truth_const(true);
     for (int i = 0; i < m->nr_guards; i++)
         guard = truth_and(m, guard, m->guard[i]);
+    /* Guards over lanes are made anew each time: such loads are not found again. */
+    LLVMValueRef under = guard.kind == TRUTH_CONST ? NULL : guard.value;
+    for (int i = m->nr_loaded - 1; i >= 0; i--) {
+        const struct loaded_value *l = &m->loaded[i];
+        if (l->buf == buf && l->pointer == base && l->offset == s.constant &&
+            l->step == s.step && l->guard == under)
+            return l->value;
+    }
     LLVMValueRef v = load_at(m, offset_pointer(m, base, s.constant), s.step, guard);
     m->ops++;
-    if (!m->nr_guards) {
-        GROW(m->loaded, m->nr_loaded, m->cap_loaded);
-        m->loaded[m->nr_loaded++] = (struct loaded_value){buf, base, v, s.constant, s.step};
-    }
+    GROW(m->loaded, m->nr_loaded, m->cap_loaded);
+    m->loaded[m->nr_loaded++] = (struct loaded_value){buf, base, v, under, s.constant, s.step};
     return v;
 }
 
