@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/strbuf.h"
 #include "engine/model/model.h"
 #include "scripts/lua_model.h"
 #include "ui/cli.h"
@@ -21,6 +22,18 @@ bool input_is_file(const char *input)
     return !lua_model_is_embedded(input) && !model_is_named_workload(input);
 }
 
+/* What a session begins with, and no model: it is an SQLite file. */
+static bool is_session(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof magic];
+    FILE *f = fopen(path, "rb");
+    bool yes = f && fread(head, sizeof head, 1, f) == 1 && !memcmp(head, magic, sizeof head);
+    if (f)
+        fclose(f);
+    return yes;
+}
+
 static int load_one(const char *input, const struct model_options *o, struct task_list *out,
                     struct err *e)
 {
@@ -31,12 +44,32 @@ static int load_one(const char *input, const struct model_options *o, struct tas
     if (!has_extension(input, ".onnx") && access(input, F_OK) != 0)
         return err_set(e, ERR_INPUT, "\"%s\" is no file, no embedded network and no named workload; "
                        "see squall tune --help", input);
+    if (is_session(input))
+        return err_set(e, ERR_INPUT, "\"%s\" is a session, not a model: go on with `squall resume`",
+                       input);
     return model_tasks_from_onnx(input, o, out, e);
 }
 
-static void drop_unwanted(struct task_list *l, const char *glob)
+/* As many names as a sentence has room for. */
+static int no_such_task(const struct task_list *l, const char *glob, struct err *e)
 {
-    int kept = 0;
+    struct strbuf names = {0};
+    int i = 0;
+    for (; i < l->nr && names.len < 600; i++)
+        strbuf_addf(&names, "%s%s", i ? ", " : "", l->task[i]->name);
+    err_set(e, ERR_INPUT, "no task is named like \"%.100s\"; the tasks are: %.800s%s", glob,
+            strbuf_text(&names), i < l->nr ? ", ..." : "");
+    strbuf_release(&names);
+    return ERR_INPUT;
+}
+
+static int select_tasks(struct task_list *l, const char *glob, struct err *e)
+{
+    int kept = 0, nr = 0;
+    for (int i = 0; i < l->nr; i++)
+        nr += fnmatch(glob, l->task[i]->name, 0) == 0;
+    if (!nr)
+        return no_such_task(l, glob, e);
     for (int i = 0; i < l->nr; i++) {
         if (fnmatch(glob, l->task[i]->name, 0) == 0)
             l->task[kept++] = l->task[i];
@@ -44,6 +77,7 @@ static void drop_unwanted(struct task_list *l, const char *glob)
             task_free(l->task[i]);
     }
     l->nr = kept;
+    return 0;
 }
 
 int load_inputs(int nr, const char *const *input, int block, const char *task_glob,
@@ -55,10 +89,7 @@ int load_inputs(int nr, const char *const *input, int block, const char *task_gl
         if (rc)
             return rc;
     }
-    if (task_glob)
-        drop_unwanted(out, task_glob);
     if (!out->nr)
-        return task_glob ? err_set(e, ERR_INPUT, "no task is named like \"%s\"", task_glob)
-                         : err_set(e, ERR_INPUT, "\"%s\" has nothing to tune", input[0]);
-    return 0;
+        return err_set(e, ERR_INPUT, "\"%s\" has nothing to tune", input[0]);
+    return task_glob ? select_tasks(out, task_glob, e) : 0;
 }

@@ -413,30 +413,32 @@ static struct graph *parse(const void *data, size_t size, const char *name,
     struct budget budget = {.limit = UNPACK_BYTES + 2 * size};
     ProtobufCAllocator alloc = {budget_alloc, budget_free, &budget};
     struct onnx_reader r = {.e = e, .bind = bind};
-    Onnx__ModelProto *m = NULL;
     if (!onnx_wire_is_sound(data, size)) {
-        onnx_fail(&r, ERR_INPUT, "is not an ONNX file, is truncated, or is nested too deeply");
-        goto out;
+        err_set(e, ERR_INPUT, "\"%s\" is not an ONNX file, is truncated, or is nested too deeply",
+                name);
+        return NULL;
     }
-    m = onnx__model_proto__unpack(&alloc, size, data);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(&alloc, size, data);
     if (!m || !m->graph) {
-        onnx_fail(&r, ERR_INPUT,
-                  m ? "has no graph, is it an ONNX file?" : "is not an ONNX file, or is damaged");
-        goto out;
+        err_set(e, ERR_INPUT,
+                m ? "\"%s\" has no graph, is it an ONNX file?"
+                  : "\"%s\" is not an ONNX file, or is damaged",
+                name);
+        if (m)
+            onnx__model_proto__free_unpacked(m, &alloc);
+        return NULL;
     }
     r.g = graph_new(model_name(&r.arena, name), opset_of(m));
     read_initializers(&r, m->graph);
     read_inputs(&r, m->graph);
     read_nodes(&r, m->graph);
     read_outputs(&r, m->graph);
-out:
     if (r.rc) {
         err_prefix(e, "\"%s\"", name);
         graph_free(r.g);
         r.g = NULL;
     }
-    if (m)
-        onnx__model_proto__free_unpacked(m, &alloc);
+    onnx__model_proto__free_unpacked(m, &alloc);
     free(r.names.entry);
     arena_release(&r.arena);
     return r.g;
