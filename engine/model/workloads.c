@@ -52,8 +52,8 @@ struct args {
 static int refuse(struct args *a, const char *what, const char *detail, size_t len)
 {
     if (!a->rc)
-        a->rc = err_set(a->e, ERR_USAGE, "named workload \"%s\": %s \"%.*s\"; see --help", a->text,
-                        what, (int)(len > 64 ? 64 : len), detail);
+        a->rc = err_set(a->e, ERR_USAGE, "workload \"%s\" %s \"%.*s\"; see squall tune --help",
+                        a->text, what, (int)(len > 64 ? 64 : len), detail);
     return -1;
 }
 
@@ -89,7 +89,7 @@ static void read_item(struct args *a, const char *s, size_t len)
     const char *eq = memchr(s, '=', len);
     size_t key = eq ? (size_t)(eq - s) : len;
     if (a->nr_items == MAX_ITEMS || key == 0 || key >= MAX_NAME) {
-        refuse(a, "cannot read", s, len);
+        refuse(a, "has the unreadable part", s, len);
         return;
     }
     struct item *it = &a->item[a->nr_items++];
@@ -443,16 +443,18 @@ int model_task_from_name(const char *text, const struct model_options *o, struct
 {
     int kind = find_named(text), rc = 0;
     if (kind < 0)
-        return err_set(e, ERR_USAGE, "named workload \"%s\" is of no known kind; kinds are:\n%s",
-                       text, model_named_workloads_help());
+        return err_set(e, ERR_USAGE, "workload \"%s\" is of no known kind; kinds are:\n%s", text,
+                       model_named_workloads_help());
     struct task_list made = {0};
     rc = build(text, kind, o->block, true, &made, e);
     if (!rc && made.nr != 1) { /* its operator wants plain operands: then all is plain */
         task_list_release(&made);
         rc = build(text, kind, 1, false, &made, e);
     }
+    if (rc && rc != ERR_USAGE) /* that one names it */
+        err_prefix(e, "workload \"%s\"", text);
     if (!rc && made.nr != 1)
-        rc = err_set(e, ERR_UNSUPPORTED, "named workload \"%s\" is no single kernel", text);
+        rc = err_set(e, ERR_UNSUPPORTED, "workload \"%s\" is no single kernel", text);
     if (!rc) {
         made.task[0]->where[0] = '\0';
         made.task[0]->weight = 1;
@@ -460,8 +462,6 @@ int model_task_from_name(const char *text, const struct model_options *o, struct
         made.nr = 0;
         if (!out->name[0])
             snprintf(out->name, sizeof out->name, "%s", named[kind].name);
-    } else {
-        err_prefix(e, "cannot make a task");
     }
     task_list_release(&made);
     return rc;
