@@ -78,11 +78,11 @@ static void model_row(struct table *table, const struct board *b)
     count_cell(table, nr_failed(b->by_status, b->nr_ended));
 }
 
-static void model_line(const struct board *b, struct strbuf *out)
+void batch_model(const struct board *b, struct strbuf *out)
 {
     char a[FORMAT_MAX], c[FORMAT_MAX], d[FORMAT_MAX];
     struct board_model m = board_model(b);
-    strbuf_addf(out, "\nmodel  untuned %s", format_time(a, m.default_ns));
+    strbuf_addf(out, "model  untuned %s", format_time(a, m.default_ns));
     strbuf_addf(out, ", explored %s (%s)", format_time(a, m.explored_ns),
                 format_speedup(c, m.default_ns, m.explored_ns));
     strbuf_addf(out, ", refined %s (%s)\n", format_time(a, m.refined_ns),
@@ -180,8 +180,9 @@ static void status_line(const struct board *b, struct strbuf *out)
 static void time_line(const struct board *b, struct strbuf *out)
 {
     char a[FORMAT_MAX], c[FORMAT_MAX], d[FORMAT_MAX], s[FORMAT_MAX];
-    strbuf_addf(out, "\n%" PRId64 " trials in %s, %.2f a second\n", b->nr_ended,
-                format_time(a, (double)b->t_ns), board_trials_per_s(b));
+    strbuf_addf(out, "\n%" PRId64 " trial%s in %s, %.2f a second\n", b->nr_ended,
+                b->nr_ended == 1 ? "" : "s", format_time(a, (double)b->t_ns),
+                board_trials_per_s(b));
     double active = (double)b->usage.u.usage.active_ns;
     if (!(active > 0))
         return;
@@ -210,8 +211,10 @@ void batch_table(const struct board *b, int cols, struct strbuf *out)
 {
     cols = cols < COLUMNS_MAX ? cols : COLUMNS_MAX;
     batch_tasks(b, NULL, cols, out);
-    if (b->nr_tasks)
-        model_line(b, out);
+    if (b->nr_tasks) {
+        strbuf_addc(out, '\n');
+        batch_model(b, out);
+    }
     status_line(b, out);
     failures(b, cols, out);
     time_line(b, out);

@@ -43,6 +43,50 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+static bool takes(const struct command *c, int id)
+{
+    bool tunes = c->run == cmd_tune || c->run == cmd_resume;
+    switch (id) {
+    case OPT_BATCH:
+    case OPT_JSON:
+    case OPT_COLOR:
+    case OPT_ASCII:
+    case OPT_BRAILLE:
+        return tunes || c->run == cmd_replay || c->run == cmd_attach;
+    case OPT_TRIALS:
+    case OPT_EXPLORE:
+    case OPT_REFINE:
+    case OPT_TIME:
+        return tunes;
+    case OPT_THREADS:
+        return c->run == cmd_tune || c->run == cmd_devices;
+    case OPT_SPEED:
+        return c->run == cmd_replay;
+    case OPT_TAKE_OVER:
+        return c->run == cmd_resume;
+    default:
+        return c->run == cmd_tune;
+    }
+}
+
+static const char *wants(int id)
+{
+    switch (id) {
+    case OPT_TIME:
+        return "seconds";
+    case OPT_SPEED:
+        return "a number from 0";
+    case OPT_JOBS:
+        return "a number from 0 to 256";
+    case OPT_THREADS:
+        return "a number from 1 to 1024";
+    case OPT_COLOR:
+        return "auto, always or never";
+    default:
+        return "a whole number from 0";
+    }
+}
+
 void cli_error(const struct err *e)
 {
     fprintf(stderr, "squall: %s\n", e->msg[0] ? e->msg : err_text(e->code));
@@ -86,7 +130,8 @@ static bool read_real(const char *text, double *out)
 
 static void print_help(const struct command *c)
 {
-    printf("usage: squall %s [options] %s\n\n%s\n", c->name, c->arguments, c->summary);
+    printf("usage: squall %s [options]%s%s\n\n%s\n", c->name, c->arguments ? " " : "",
+           c->arguments ? c->arguments : "", c->summary);
     if (c->help)
         printf("\n%s", c->help);
     if (c->run == cmd_tune) {
@@ -115,6 +160,8 @@ static int set_option(const struct command *c, int id, const char *name, const c
 {
     int64_t n = 0;
     bool ok = true;
+    if (!takes(c, id))
+        return usage_error(c, "there is no option --%s", name);
     switch (id) {
     case OPT_SESSION:
         o->session = arg;
@@ -181,7 +228,7 @@ static int set_option(const struct command *c, int id, const char *name, const c
         o->take_over = true;
         break;
     }
-    return ok ? -1 : usage_error(c, "option --%s does not take \"%s\"", name, arg);
+    return ok ? -1 : usage_error(c, "--%s wants %s, not \"%s\"", name, wants(id), arg);
 }
 
 static int add_input(const struct command *c, const char *text, struct cli_options *o)
@@ -210,9 +257,9 @@ int cli_parse(const struct command *c, int argc, char **argv, struct cli_options
             return EXIT_DONE;
         }
         if (id == ':')
-            return usage_error(c, "option %s wants a value", argv[optind - 1]);
+            return usage_error(c, "%s wants a value", argv[optind - 1]);
         if (id == '?')
-            return usage_error(c, "unknown option %s", argv[optind - 1]);
+            return usage_error(c, "there is no option %s", argv[optind - 1]);
         if (id == 1)
             rc = add_input(c, optarg, o);
         else

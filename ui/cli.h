@@ -33,7 +33,7 @@ struct cli_options {
 };
 
 struct command {
-    const char *name, *arguments, *summary;
+    const char *name, *arguments, *summary; /* arguments NULL: it takes none */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; the exit code */
     const char *help;                  /* further lines of --help; NULL for none */
 };

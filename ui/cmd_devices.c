@@ -11,6 +11,12 @@ int cmd_devices(int argc, char **argv)
     int code = cli_parse(command_find("devices"), argc, argv, &o);
     if (code >= 0)
         return code;
+    if (o.nr_inputs) {
+        fprintf(stderr,
+                "squall devices: \"%s\" is one argument too many; see squall devices --help\n",
+                o.input[0]);
+        return EXIT_USAGE;
+    }
     const struct backend *b;
     for (int i = 0; (b = backend_at(i)); i++) {
         struct err e = ERR_INIT;

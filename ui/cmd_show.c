@@ -177,6 +177,14 @@ static void tasks_json(struct show *a, const struct board *b)
     strbuf_release(&all);
 }
 
+static bool any_wanted(const struct show *a, const struct board *b)
+{
+    for (int i = 0; i < b->nr_tasks; i++)
+        if (wanted(a, b->task[i].name))
+            return true;
+    return false;
+}
+
 static void tasks_text(struct show *a, const struct board *b)
 {
     char span[FORMAT_MAX];
@@ -194,6 +202,8 @@ static void tasks_text(struct show *a, const struct board *b)
     strbuf_addf(&a->out, ", after %s\n\n", format_elapsed(span, b->t_ns));
     if (!b->nr_tasks)
         strbuf_adds(&a->out, "no task yet\n");
+    else if (a->task_glob && !any_wanted(a, b))
+        strbuf_addf(&a->out, "no task is named like \"%s\"\n", a->task_glob);
     else if (a->task_glob)
         batch_tasks(b, a->task_glob, cols, &a->out);
     else
@@ -392,8 +402,9 @@ static int show_trial(struct show *a, struct err *e)
     if (!rc)
         rc = session_rows(a->s, VIEW_IN_FLIGHT, a->trial, take_trial, a, e);
     if (!rc)
-        return err_set(e, ERR_INPUT, "session '%s' has no trial %" PRId64 ": the last is %" PRId64,
-                       a->path, a->trial, a->info.last_trial);
+        return err_set(e, ERR_INPUT,
+                       "session \"%s\" has no trial %" PRId64 ": the last is %" PRId64, a->path,
+                       a->trial, a->info.last_trial);
     return rc < 0 ? rc : 0;
 }
 

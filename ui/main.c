@@ -37,7 +37,8 @@ const struct command commands[] = {
      cmd_attach, "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
     {"show", "SESSION [tasks|leaderboard|trial N|failures]", "Tells what a session found.", cmd_show,
      NULL},
-    {"devices", "", "Lists the targets of this machine.", cmd_devices, NULL},
+    {"devices", NULL, "Lists the targets of this machine, with their measured peak.", cmd_devices,
+     "  --threads N      of the measurement of the peak (1)\n"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

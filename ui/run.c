@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ui/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "engine/tune/board.h"
 #include "sessions/feed.h"
+#include "ui/batch.h"
 #include "ui/pump.h"
 #include "ui/screen.h"
 #include "ui/watch.h"
@@ -28,10 +30,25 @@ static struct screen_options screen_options_of(const struct cli_options *o, bool
     return s;
 }
 
+/* The screen takes the numbers with it; these stay. */
+static void print_model(const struct board *b)
+{
+    struct strbuf text = {0};
+    if (isfinite(board_model(b).default_ns)) {
+        batch_model(b, &text);
+        fputs(strbuf_text(&text), stdout);
+        fflush(stdout);
+    }
+    strbuf_release(&text);
+}
+
 int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f,
                 struct conductor *c, int64_t seen, int fail_fd, struct err *e)
 {
     bool screen = cli_wants_screen(o);
+    if (!screen && !o->batch && !o->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+        fprintf(stderr, "squall: TERM is \"%s\", which has no screen: a line an event instead\n",
+                getenv("TERM") ? getenv("TERM") : "");
     /* Lines of the past come at once, unless a speed was asked for. */
     double speed = mode == SHOW_REPLAY && (screen || o->given_speed) ? o->speed : 0;
     struct pump *p = pump_start(f, speed, mode != SHOW_REPLAY, e);
@@ -44,6 +61,8 @@ int show_events(const struct cli_options *o, enum show_mode mode, struct feed *f
         struct screen_options so = screen_options_of(o, mode == SHOW_REPLAY, fail_fd);
         rc = screen_run(&so, pump_queue(p), c, &b, e);
         rc = rc < 0 ? rc : 0;
+        if (mode == SHOW_LIVE)
+            print_model(&b);
     } else {
         rc = watch_run(o, pump_queue(p), c, seen, fail_fd, &b, e);
     }

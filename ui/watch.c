@@ -73,7 +73,6 @@ static int open_signals(sigset_t *before)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &set, before);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -82,8 +81,7 @@ static void read_signals(struct watch *w, int fd)
 {
     struct signalfd_siginfo s;
     while (read(fd, &s, sizeof s) == sizeof s)
-        if (s.ssi_signo != SIGPIPE)
-            interrupt(w, s.ssi_signo == SIGINT ? "interrupted" : "asked to end");
+        interrupt(w, s.ssi_signo == SIGINT ? "interrupted" : "asked to end");
 }
 
 static void clear_eventfd(int fd)
@@ -132,12 +130,15 @@ int watch_run(const struct cli_options *o, struct queue *events, struct conducto
               int fail_fd, struct board *b, struct err *e)
 {
     sigset_t before;
+    /* For good: what is said last must not kill a process that has a session to close. */
+    signal(SIGPIPE, SIG_IGN);
     int signals = open_signals(&before);
     if (signals < 0)
         return err_set(e, ERR_IO, "cannot watch for signals: %s", strerror(errno));
     struct watch w = {.o = o, .b = b, .c = c, .seen = seen};
     loop(&w, events, fail_fd, signals);
     if (!o->json && b->nr_tasks) {
+        strbuf_addc(&w.text, '\n');
         batch_table(b, table_columns(), &w.text);
         put(&w);
     }
