@@ -128,20 +128,6 @@ static const struct lp_expr *combine(struct lowering *L, enum wl_combine c,
     return lower_expr_arith(L, op[c], acc, x);
 }
 
-static float neutral(enum wl_combine c)
-{
-    switch (c) {
-    case WL_MAXIMUM:
-        return -INFINITY;
-    case WL_MINIMUM:
-        return INFINITY;
-    case WL_PRODUCT:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 /* All loops of R0 are at their first (or last) value. */
 static struct lp_cond at_end(const struct lowering *L, bool last)
 {
@@ -215,7 +201,7 @@ static struct lp_node *lower_tile(struct lowering *L)
         L, L_R1, L_LANE, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)));
     struct lp_node *zero =
         lower_wrap(L, L_S3, L_LANE,
-                   lower_node_store(L, acc, &reg, lower_expr_literal(L, neutral(s->combine))));
+                   lower_node_store(L, acc, &reg, lower_expr_literal(L, wl_neutral(s->combine))));
 
     if (n->epilogue >= 0) {
         L->source[L->nr_sources++] =

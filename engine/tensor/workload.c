@@ -673,7 +673,7 @@ static double combine(enum wl_combine how, double a, double b)
     }
 }
 
-static double neutral(enum wl_combine how)
+float wl_neutral(enum wl_combine how)
 {
     switch (how) {
     case WL_MAXIMUM:
@@ -705,7 +705,7 @@ static void interpret_stage(struct interpreter *in)
     int nr = s->nr_spatial + s->nr_reduce;
     memset(in->at, 0, sizeof in->at);
     do {
-        double v = neutral(s->combine);
+        double v = wl_neutral(s->combine);
         do
             v = combine(s->combine, v, eval(in, s->body));
         while (advance(in, s->nr_spatial, nr));

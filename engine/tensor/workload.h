@@ -174,6 +174,9 @@ int workload_finish(struct workload *w, struct err *e);
 /* Bytes of all inputs, constants and the output: what a call must at least move. */
 int64_t workload_bytes(const struct workload *w);
 
+/* What a reduction begins with: combining it changes nothing. */
+float wl_neutral(enum wl_combine how);
+
 /* The only WL_OUTPUT tensor. */
 int workload_output(const struct workload *w);
 
