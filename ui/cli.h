@@ -38,6 +38,12 @@ struct command {
     const char *help;                  /* further lines of --help; NULL for none */
 };
 
+/* Keys of a session: what it takes to find the same tasks again. */
+#define KEY_INPUTS "inputs" /* one a line */
+#define KEY_TARGET "target"
+#define KEY_THREADS "threads"
+#define KEY_TASK_GLOB "task-glob"
+
 extern const struct command commands[];
 const struct command *command_find(const char *name);
 
@@ -64,5 +70,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_compile(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 #endif

@@ -18,12 +18,6 @@
 /* The network that the program carries, for a first run without any file. */
 #define DEFAULT_INPUT LUA_MODEL_DEFAULT
 
-/* Keys of the session: what resume needs to find the same tasks again. */
-#define KEY_INPUTS "inputs" /* one a line */
-#define KEY_TARGET "target"
-#define KEY_THREADS "threads"
-#define KEY_TASK_GLOB "task-glob"
-
 static int make_folders(char *path, struct err *e)
 {
     for (char *p = path + 1;; p++) {

@@ -37,6 +37,10 @@ const struct command commands[] = {
      cmd_attach, "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
     {"show", "SESSION [tasks|leaderboard|trial N|failures]", "Tells what a session found.", cmd_show,
      NULL},
+    {"compile", "SESSION [INPUT] -o DIR", "Makes a library of the tuned model: shared object, object, "
+     "header.", cmd_compile, NULL},
+    {"bench", "DIR|SESSION [INPUT]", "Runs a compiled model: its latency, and how far its outputs "
+     "are off.", cmd_bench, NULL},
     {"devices", NULL, "Lists the targets of this machine, with their measured peak.", cmd_devices,
      "  --threads N      of the measurement of the peak (1)\n"},
     {NULL, NULL, NULL, NULL, NULL},

@@ -88,6 +88,12 @@ struct graph *onnx_read(const char *path, struct err *e);
 struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e);
 
 /*
+ * The graph of a named workload, finished. Planned with the *block that is given back it is one
+ * kernel: the wanted one, or 1 where its operator works on plain arrays. NULL and a sentence.
+ */
+struct graph *model_graph_from_name(const char *text, int *block, struct err *e);
+
+/*
  * A conformance case: an ONNX file and a file with a tensor for each of its inputs. Inputs of
  * integers and single numbers (the shape of a Reshape) become constants with the numbers of their
  * file; value[i] gets the graph's input for file i, or -1 where that is a constant now.

@@ -417,8 +417,7 @@ const char *model_named_workloads_help(void)
 #undef NAMED_HELP
 }
 
-static int build(const char *text, int kind, int block, bool flows, struct task_list *out,
-                 struct err *e)
+static struct graph *build(const char *text, int kind, bool flows, struct err *e)
 {
     struct args a = {.text = text, .g = graph_new(text, 20), .e = e, .flows = flows};
     read_args(&a, strchr(text, ':') + 1);
@@ -433,36 +432,68 @@ static int build(const char *text, int kind, int block, bool flows, struct task_
         a.rc = graph_finish(a.g, e);
     }
     if (!a.rc)
-        a.rc = model_tasks_from_graph(a.g, &(struct model_options){.block = block}, out, e);
+        return a.g;
     graph_free(a.g);
-    return a.rc;
+    return NULL;
+}
+
+/* The graph, and its tasks with *block: as activations flow where that is one kernel, else plain. */
+static struct graph *build_single(const char *text, int kind, int *block, struct task_list *out,
+                                  struct err *e)
+{
+    for (bool flows = true;; flows = false) {
+        struct graph *g = build(text, kind, flows, e);
+        *block = flows ? *block : 1;
+        int rc = g ? model_tasks_from_graph(g, &(struct model_options){.block = *block}, out, e)
+                   : ERR_INPUT;
+        if (!rc && out->nr == 1)
+            return g;
+        graph_free(g);
+        task_list_release(out);
+        if (!rc && flows)
+            continue;
+        if (!rc)
+            err_set(e, ERR_UNSUPPORTED, "workload \"%s\" is no single kernel", text);
+        else if (e && e->code != ERR_USAGE) /* that one names it */
+            err_prefix(e, "workload \"%s\"", text);
+        return NULL;
+    }
+}
+
+static struct graph *from_name(const char *text, int *block, struct task_list *out, struct err *e)
+{
+    int kind = find_named(text);
+    if (kind >= 0)
+        return build_single(text, kind, block, out, e);
+    err_set(e, ERR_USAGE, "workload \"%s\" is of no known kind; kinds are:\n%s", text,
+            model_named_workloads_help());
+    return NULL;
+}
+
+struct graph *model_graph_from_name(const char *text, int *block, struct err *e)
+{
+    struct task_list made = {0};
+    struct graph *g = from_name(text, block, &made, e);
+    task_list_release(&made);
+    return g;
 }
 
 int model_task_from_name(const char *text, const struct model_options *o, struct task_list *out,
                          struct err *e)
 {
-    int kind = find_named(text), rc = 0;
-    if (kind < 0)
-        return err_set(e, ERR_USAGE, "workload \"%s\" is of no known kind; kinds are:\n%s", text,
-                       model_named_workloads_help());
     struct task_list made = {0};
-    rc = build(text, kind, o->block, true, &made, e);
-    if (!rc && made.nr != 1) { /* its operator wants plain operands: then all is plain */
-        task_list_release(&made);
-        rc = build(text, kind, 1, false, &made, e);
-    }
-    if (rc && rc != ERR_USAGE) /* that one names it */
-        err_prefix(e, "workload \"%s\"", text);
-    if (!rc && made.nr != 1)
-        rc = err_set(e, ERR_UNSUPPORTED, "workload \"%s\" is no single kernel", text);
-    if (!rc) {
-        made.task[0]->where[0] = '\0';
-        made.task[0]->weight = 1;
-        task_list_add(out, made.task[0]);
-        made.nr = 0;
-        if (!out->name[0])
-            snprintf(out->name, sizeof out->name, "%s", named[kind].name);
-    }
+    struct err own = ERR_INIT;
+    int block = o->block;
+    struct graph *g = from_name(text, &block, &made, e ? e : (e = &own));
+    if (!g)
+        return e->code;
+    made.task[0]->where[0] = '\0';
+    made.task[0]->weight = 1;
+    task_list_add(out, made.task[0]);
+    made.nr = 0;
+    if (!out->name[0])
+        snprintf(out->name, sizeof out->name, "%s", named[find_named(text)].name);
     task_list_release(&made);
-    return rc;
+    graph_free(g);
+    return 0;
 }
