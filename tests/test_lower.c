@@ -152,11 +152,62 @@ static void winograd_sketches_compute_the_convolution(void **state)
     check_named("conv2d:C=12,H=10,W=10,K=20,R=3,S=3,pad=0", 8, 60);
 }
 
+/* Does the default schedule add up lanes? */
+static bool adds_lanes(const char *name)
+{
+    struct err e = ERR_INIT;
+    struct task_list list = {0};
+    struct space space;
+    struct loop_program p;
+    struct strbuf text = {0};
+    space_init(&space);
+    if (model_task_from_name(name, &(struct model_options){.block = 1}, &list, &e) ||
+        sketches_of(&list.task[0]->wl, &target, &space, &e) ||
+        lower(&list.task[0]->wl, &space, &space.sketch[0]->start, &p, &e))
+        fail_msg("%s: %s", name, e.msg);
+    loop_program_print(&p, &text);
+    bool yes = strstr(strbuf_text(&text), "over lanes of") != NULL;
+    strbuf_release(&text);
+    loop_program_release(&p);
+    space_release(&space);
+    task_list_release(&list);
+    return yes;
+}
+
+static void rows_are_in_vectors_where_they_would_be_gathered(void **state)
+{
+    (void)state;
+    assert_true(adds_lanes("softmax:5x1000"));
+    assert_true(adds_lanes("globalavgpool:C=5,H=17,W=16,relu"));
+    assert_true(adds_lanes("globalavgpool:C=5,H=7"));
+    assert_false(adds_lanes("globalavgpool:C=5,H=3"));
+    assert_false(adds_lanes("matmul:12x24x10"));
+    assert_false(adds_lanes("dense:4x8x64"));
+    assert_false(adds_lanes("maxpool:C=4,H=12,R=3"));
+    assert_false(adds_lanes("conv2d:C=5,H=9,W=7,K=6,R=3,S=3,pad=1"));
+}
+
+/* Sums along a row of memory are vectors of partial sums: whole rows, rows with a rest, rows that
+ * are shorter than a vector, several reduced axes, one sum in all. */
+static void rows_in_vectors(void **state)
+{
+    (void)state;
+    check_named("softmax:7x33", 1, 40);
+    check_named("softmax:5x1000", 1, 20);
+    check_named("softmax:16x64", 1, 20);
+    check_named("softmax:1x5", 1, 20);
+    check_named("globalavgpool:N=2,C=9,H=7", 1, 40);
+    check_named("globalavgpool:C=5,H=17,W=16,relu", 1, 40);
+    check_named("dense:1x1x50,bias", 1, 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_and_dense),
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(rows_in_vectors),
+        cmocka_unit_test(rows_are_in_vectors_where_they_would_be_gathered),
         cmocka_unit_test(winograd_sketches_compute_the_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ struct loaded_value {
     int buf;
     LLVMValueRef pointer, value, guard; /* guard: what it was loaded under, NULL for always */
     int64_t offset, step;
+    bool is_vector;
 };
 
 /* The truth of a condition: known, one for all lanes, or one a lane. */

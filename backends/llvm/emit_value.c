@@ -277,6 +277,9 @@ static LLVMValueRef plain_load(struct emitter *m, LLVMTypeRef type, LLVMValueRef
 static LLVMValueRef load_at(struct emitter *m, LLVMValueRef pointer, int64_t step,
                             struct truth guard)
 {
+    /* A mask that is known has lanes that hold: what they all load may be loaded. */
+    if (guard.kind == TRUTH_LANES && !step && LLVMIsConstant(guard.value))
+        guard = truth_const(true);
     if (guard.kind == TRUTH_LANES) {
         if (step != 1)
             return gather(m, pointer, step, guard.value);
@@ -315,13 +318,14 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
     for (int i = m->nr_loaded - 1; i >= 0; i--) {
         const struct loaded_value *l = &m->loaded[i];
         if (l->buf == buf && l->pointer == base && l->offset == s.constant &&
-            l->step == s.step && l->guard == under)
+            l->step == s.step && l->guard == under && l->is_vector == m->in_vector)
             return l->value;
     }
     LLVMValueRef v = load_at(m, offset_pointer(m, base, s.constant), s.step, guard);
     m->ops++;
     GROW(m->loaded, m->nr_loaded, m->cap_loaded);
-    m->loaded[m->nr_loaded++] = (struct loaded_value){buf, base, v, under, s.constant, s.step};
+    m->loaded[m->nr_loaded++] = (struct loaded_value){buf,        base,   v,           under,
+                                                          s.constant, s.step, m->in_vector};
     return v;
 }
 
@@ -522,6 +526,31 @@ static LLVMValueRef guarded(struct emitter *m, const struct lp_expr *e)
     return LLVMBuildSelect(m->b, t.value, v, literal(m, e->literal), "");
 }
 
+static LLVMValueRef some_lanes(struct emitter *m, LLVMValueRef v, int from, int nr)
+{
+    LLVMValueRef lane[64];
+    for (int i = 0; i < nr; i++)
+        lane[i] = LLVMConstInt(m->i32, (unsigned)(from + i), false);
+    return LLVMBuildShuffleVector(m->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(lane, (unsigned)nr), "");
+}
+
+/* Halves of a vector combined, until one lane is left. */
+static LLVMValueRef across(struct emitter *m, const struct lp_expr *e)
+{
+    m->in_vector = true;
+    LLVMValueRef v = emit_expr(m, e->a);
+    m->in_vector = false;
+    for (int half = m->lanes / 2; half; half /= 2) {
+        LLVMValueRef a = some_lanes(m, v, 0, half), b = some_lanes(m, v, half, half);
+        v = e->arith == WL_ADD   ? LLVMBuildFAdd(m->b, a, b, "")
+            : e->arith == WL_MUL ? LLVMBuildFMul(m->b, a, b, "")
+                                 : pick(m, e->arith == WL_MAX ? LLVMRealOGT : LLVMRealOLT, a, b);
+        m->ops += 2;
+    }
+    return LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, 0, false), "");
+}
+
 LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
 {
     switch (e->op) {
@@ -538,6 +567,8 @@ LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
         return emit_load(m, e->buf, &e->at);
     case LP_GUARD:
         return guarded(m, e);
+    case LP_ACROSS:
+        return across(m, e);
     case LP_ARITH:
         break;
     }

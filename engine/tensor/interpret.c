@@ -41,6 +41,18 @@ static float *element(struct machine *m, int buf, const struct lp_affine *at)
     return &m->buf[buf][i];
 }
 
+static float eval_expr(struct machine *m, const struct lp_expr *e);
+static float eval_arith(enum wl_op op, float a, float b);
+
+static float eval_across(struct machine *m, const struct lp_expr *e)
+{
+    float v = eval_expr(m, e->a);
+    for (m->lane = 1; m->lane < e->count; m->lane++)
+        v = eval_arith(e->arith, v, eval_expr(m, e->a));
+    m->lane = 0;
+    return v;
+}
+
 static float eval_expr(struct machine *m, const struct lp_expr *e)
 {
     switch (e->op) {
@@ -58,11 +70,18 @@ static float eval_expr(struct machine *m, const struct lp_expr *e)
     }
     case LP_GUARD:
         return eval_cond(m, &e->cond) ? eval_expr(m, e->a) : e->literal;
+    case LP_ACROSS:
+        return eval_across(m, e);
     case LP_ARITH:
         break;
     }
     float a = eval_expr(m, e->a), b = e->b ? eval_expr(m, e->b) : 0;
-    switch (e->arith) {
+    return eval_arith(e->arith, a, b);
+}
+
+static float eval_arith(enum wl_op op, float a, float b)
+{
+    switch (op) {
     case WL_ADD:
         return a + b;
     case WL_SUB:

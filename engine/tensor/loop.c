@@ -120,6 +120,10 @@ static void print_expr(const struct loop_program *p, const struct lp_expr *e, st
         print_expr(p, e->a, out);
         strbuf_adds(out, "]");
         break;
+    case LP_ACROSS:
+        strbuf_addf(out, "%s over lanes of ", name[e->arith]);
+        print_expr(p, e->a, out);
+        break;
     case LP_GUARD:
         strbuf_adds(out, "(");
         print_cond(p, &e->cond, out);

@@ -51,7 +51,7 @@ struct lp_cond {
     struct lp_range r[LAYOUT_MAX_DIMS];
 };
 
-enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH, LP_TABLE, LP_PICK };
+enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH, LP_TABLE, LP_PICK, LP_ACROSS };
 
 struct lp_expr {
     enum lp_op op;
@@ -61,6 +61,8 @@ struct lp_expr {
     const float *table;    /* LP_TABLE: table[at]; only unrolled variables occur in `at` */
     int64_t step, count;   /* LP_PICK: the element `step` * i behind buf[at], i being `a` cut to
                               [0, count) */
+                           /* LP_ACROSS: outside of the vector loop, `arith` over all `count` lanes
+                              of `a`, an expression of registers */
     struct lp_cond cond;   /* LP_GUARD: a where it holds, literal where not; nothing in a is read
                               where it does not hold */
     enum wl_op arith;      /* LP_ARITH: an operator of workload.h on a and b */

@@ -11,6 +11,10 @@
  * multiple, the lanes of the last vector that overhang are computed on whatever is in memory there
  * and never stored. Buffers are readable one vector past their end for that (backends/artifact.h).
  * The same holds for an axis whose loops were rounded up to whole vectors.
+ *
+ * A reduction axis in vectors has its loops over whole vectors; what is left of it, less than a
+ * vector, is added under a guard after them. It may have several vectors of partial sums, one for
+ * each unrolled step; their lanes are combined where the sum is used.
  */
 #include "engine/tensor/sketch.h"
 
@@ -73,16 +77,21 @@ static void make_loops(struct lowering *L)
         for (int i = 0; i < nr_s; i++)
             if ((L->n->fixed[order[i]] != 0) == fixed)
                 add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
-    for (int i = 0; i < s->nr_reduce; i++)
-        add_loop(L, nr_s + i, L_R1, sh->r[i][1] / sh->unrolled[i], sh->unrolled[i]);
-    for (int i = 0; i < s->nr_reduce; i++)
-        add_loop(L, nr_s + i, L_RU, sh->unrolled[i], 1);
+    for (int level = L_R1; level <= L_RU; level++)
+        for (int i = 0; i < s->nr_reduce; i++) {
+            bool across = nr_s + i == L->n->across;
+            int64_t step = across ? sh->lanes : 1, trips = across ? sh->vectors : sh->r[i][1];
+            if (level == L_R1)
+                add_loop(L, nr_s + i, L_R1, trips / sh->unrolled[i], sh->unrolled[i] * step);
+            else
+                add_loop(L, nr_s + i, L_RU, sh->unrolled[i], step);
+        }
     for (int a = 0; a < nr_s; a++)
         add_loop(L, a, L_S3, a == L->n->vec ? sh->vectors : sh->s[a][3],
                  a == L->n->vec ? sh->lanes : 1);
     L->lane_loop = -1;
-    if (L->n->vec >= 0)
-        add_loop(L, L->n->vec, L_LANE, sh->lanes, 1);
+    if (L->n->vec >= 0 || L->n->across >= 0)
+        add_loop(L, L->n->vec >= 0 ? L->n->vec : L->n->across, L_LANE, sh->lanes, 1);
 }
 
 static enum lp_loop loop_kind(const struct loop_var *v)
@@ -120,12 +129,17 @@ static struct lp_affine offset_over(const struct lowering *L, enum level from, e
 
 /* The reduction around the register tile. */
 
-static const struct lp_expr *combine(struct lowering *L, enum wl_combine c,
-                                     const struct lp_expr *acc, const struct lp_expr *x)
+static enum wl_op combine_op(enum wl_combine c)
 {
     static const enum wl_op op[] = {
         [WL_SUM] = WL_ADD, [WL_MAXIMUM] = WL_MAX, [WL_MINIMUM] = WL_MIN, [WL_PRODUCT] = WL_MUL};
-    return lower_expr_arith(L, op[c], acc, x);
+    return op[c];
+}
+
+static const struct lp_expr *combine(struct lowering *L, enum wl_combine c,
+                                     const struct lp_expr *acc, const struct lp_expr *x)
+{
+    return lower_expr_arith(L, combine_op(c), acc, x);
 }
 
 /* All loops of R0 are at their first (or last) value. */
@@ -178,6 +192,73 @@ static struct lp_node *store_output(struct lowering *L, const struct wl_stage *s
     return n;
 }
 
+/* The last elements of a reduction axis in vectors: update, over what is no whole vector of it. */
+static struct lp_node *lower_rest(struct lowering *L, int acc, struct lp_affine reg)
+{
+    const struct wl_stage *s = &L->w->stage[L->n->anchor];
+    int axis = L->n->across;
+    int64_t extent = s->extent[axis], done = L->sh.vectors * L->sh.lanes;
+    if (done == extent)
+        return NULL;
+    struct axis_value whole = L->axis[axis];
+    L->axis[axis] = (struct axis_value){lp_affine_const(done), done, extent - 1};
+    lp_affine_term(&L->axis[axis].a, L->loop[L->lane_loop].var, 1);
+    struct lp_expr *body = lower_expr_new(L, LP_GUARD);
+    body->a = lower_convert(L, s->body, L->axis);
+    body->literal = wl_neutral(s->combine);
+    body->cond.r[body->cond.nr++] = (struct lp_range){L->axis[axis].a, 0, extent};
+    L->axis[axis] = whole;
+    for (int i = 0; i < L->nr_loops; i++) /* into the sum of its first step */
+        if (L->loop[i].axis == axis && L->loop[i].level == L_RU)
+            lp_affine_term(&reg, L->loop[i].var, -lp_affine_coef(&reg, L->loop[i].var));
+    const struct lp_expr *sum = lower_expr_load(L, acc, &reg);
+    struct lp_node *n = lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body));
+    for (int i = L->nr_loops - 1; i >= 0; i--)
+        if (L->loop[i].level >= L_R1 && (L->loop[i].axis != axis || L->loop[i].level == L_LANE))
+            n = lower_node_for(L, loop_kind(&L->loop[i]), L->loop[i].var, L->loop[i].extent, n);
+    return n;
+}
+
+/* A register tile of sums over an axis in vectors: acc[unrolled steps][tile]. */
+static struct lp_node *lower_across(struct lowering *L)
+{
+    const struct nest_plan *n = L->n;
+    const struct wl_stage *s = &L->w->stage[n->anchor];
+    const struct wl_stage *fin = n->epilogue >= 0 ? &L->w->stage[n->epilogue] : s;
+    int64_t size, tile;
+    struct lp_affine reg = offset_over(L, L_RU, L_S3, &size);
+    struct lp_affine at = offset_over(L, L_S3, L_S3, &tile);
+    int acc = lower_new_buffer(L, "acc", LP_REGISTER, size);
+    if (L->failed)
+        return NULL;
+    struct list out = lower_list_new();
+    const struct lp_expr *neutral = lower_expr_literal(L, wl_neutral(s->combine));
+    lower_list_add(&out,
+                   lower_wrap(L, L_RU, L_LANE, lower_node_store(L, acc, &reg, neutral)));
+    const struct lp_expr *body = lower_convert(L, s->body, L->axis);
+    body = combine(L, s->combine, lower_expr_load(L, acc, &reg), body);
+    if (L->sh.vectors > 0)
+        lower_list_add(&out, lower_wrap(L, L_R1, L_LANE, lower_node_store(L, acc, &reg, body)));
+    lower_list_add(&out, lower_rest(L, acc, reg));
+
+    const struct lp_expr *parts = lower_expr_load(L, acc, &at);
+    for (at.base = tile; at.base < size; at.base += tile)
+        parts = combine(L, s->combine, parts, lower_expr_load(L, acc, &at));
+    struct lp_expr *sum = lower_expr_new(L, LP_ACROSS);
+    sum->arith = combine_op(s->combine);
+    sum->a = parts;
+    sum->count = L->sh.lanes;
+    const struct lp_expr *value = sum;
+    if (n->epilogue >= 0) {
+        L->source[L->nr_sources++] =
+            (struct source){.tensor = s->out, .kind = FROM_VALUE, .value = sum};
+        lower_pack_constants(L, fin->body);
+        value = lower_convert(L, fin->body, L->axis);
+    }
+    lower_list_add(&out, lower_wrap(L, L_S3, L_S3, store_output(L, fin, value)));
+    return out.first;
+}
+
 /* The whole of one register tile: S2's body. */
 static struct lp_node *lower_tile(struct lowering *L)
 {
@@ -187,6 +268,8 @@ static struct lp_node *lower_tile(struct lowering *L)
         lower_pack_constants(L, s->body);
         return lower_wrap(L, L_S3, L_LANE, store_output(L, s, lower_convert(L, s->body, L->axis)));
     }
+    if (n->across >= 0)
+        return lower_across(L);
     const struct wl_stage *fin = n->epilogue >= 0 ? &L->w->stage[n->epilogue] : s;
     int64_t tile, waiting;
     struct lp_affine reg = offset_over(L, L_S3, L_S3, &tile);

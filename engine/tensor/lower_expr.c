@@ -225,6 +225,8 @@ const struct lp_expr *lower_convert_load(struct lowering *L, const struct wl_exp
 {
     const struct wl_tensor *t = &L->w->tensor[e->tensor];
     const struct source *src = lower_find_source(L, e->tensor);
+    if (src && src->kind == FROM_VALUE)
+        return src->value;
     if (src && src->kind != FROM_TENSOR)
         return lower_expr_load(L, src->buf, &src->at);
     struct axis_value idx[LAYOUT_MAX_DIMS];

@@ -29,8 +29,9 @@ struct axis_value {
 struct source {
     int tensor;
     int buf;
-    enum { FROM_TENSOR, FROM_REGISTER, FROM_LOOPS } kind;
+    enum { FROM_TENSOR, FROM_REGISTER, FROM_LOOPS, FROM_VALUE } kind;
     struct lp_affine at; /* FROM_REGISTER, FROM_LOOPS: the offset, whatever the load's index */
+    const struct lp_expr *value; /* FROM_VALUE: the element itself */
     /* FROM_TENSOR: offset = sum of stride * (index - origin) */
     int64_t stride[LAYOUT_MAX_DIMS];
     struct lp_affine origin[LAYOUT_MAX_DIMS];

@@ -24,6 +24,7 @@ struct pack_plan {
 struct nest_plan {
     int anchor, epilogue; /* stages; epilogue -1 for none */
     int vec;              /* the spatial axis in vectors, -1 for none */
+    int across;           /* the reduction axis in vectors, -1 for none; then vec is -1 */
     int nr_producers;
     struct producer producer[PLAN_MAX_PRODUCERS];
     int nr_packs;
@@ -55,7 +56,8 @@ struct nest_shape {
     int64_t r[WL_MAX_AXES][2];    /* reduction axis (numbered from 0 after the spatial ones) */
     int64_t unrolled[WL_MAX_AXES];/* part of r[.][1] that is unrolled; divides it */
     int lanes;                    /* vector length, 1 where nothing is vectorised */
-    int64_t vectors;              /* of the vector axis in S3: ceil(S3 / lanes) */
+    int64_t vectors;              /* of the vector axis in S3: ceil(S3 / lanes); of a reduction
+                                     axis in vectors: what is whole, extent / lanes */
     int64_t tile_vectors;         /* of the register tile */
     int64_t r0_trips;             /* product of R0 */
     int64_t unrolled_trips;       /* product of unrolled */
@@ -77,6 +79,9 @@ const struct wl_expr *expr_find_load(const struct wl_expr *e, int tensor, int *n
 /* May a copy of what this load reads be laid out in the order of the loops: does every index depend
  * on one axis only, and every axis occur in one index only? */
 bool load_is_separable(const struct wl_expr *load, int nr_dims, int nr_axes);
+
+/* Decides `vec` and `across`, from the packs and fixed axes. */
+void plan_lanes(struct nest_plan *n);
 
 enum place knob_place(const struct plan *p, int knob, const struct candidate *c);
 

@@ -269,6 +269,10 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
         int fit = pow2_at_least(inner);
         out->lanes = fit < n->plan->target.lanes ? fit : n->plan->target.lanes;
         out->vectors = (inner + out->lanes - 1) / out->lanes;
+    } else if (n->across >= 0) {
+        int fit = pow2_at_least(s->extent[n->across]);
+        out->lanes = fit < n->plan->target.lanes ? fit : n->plan->target.lanes;
+        out->vectors = s->extent[n->across] / out->lanes;
     }
     for (int a = 0; a < s->nr_spatial; a++)
         out->tile_vectors *= a == n->vec ? out->vectors : out->s[a][3];
@@ -276,13 +280,16 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
     for (int i = s->nr_reduce - 1; i >= 0; i--) {
         int knob = n->tile_knob[s->nr_spatial + i];
         for (int l = 0; l < 2; l++)
-            out->r[i][l] = knob < 0 ? 1 : knob_factor(&k->knob[knob], c, l);
+            out->r[i][l] = knob >= 0 ? knob_factor(&k->knob[knob], c, l)
+                           : l       ? s->extent[s->nr_spatial + i]
+                                     : 1;
         out->r0_trips *= out->r[i][0];
         if (n->fixed[s->nr_spatial + i]) {
             out->unrolled[i] = out->r[i][1] = s->extent[s->nr_spatial + i];
         } else {
-            out->unrolled[i] = largest_divisor(out->r[i][1], budget);
-            budget = out->unrolled[i] < out->r[i][1] ? 1 : budget / out->unrolled[i];
+            int64_t trips = s->nr_spatial + i == n->across ? out->vectors : out->r[i][1];
+            out->unrolled[i] = largest_divisor(trips, budget);
+            budget = out->unrolled[i] < trips ? 1 : budget / out->unrolled[i];
         }
         out->unrolled_trips *= out->unrolled[i];
     }
@@ -367,7 +374,8 @@ static bool ok_registers(const void *ctx, const struct candidate *c)
     const struct nest_plan *n = ctx;
     struct nest_shape sh;
     nest_shape(n, c, &sh);
-    return sh.tile_vectors <= n->plan->target.registers;
+    int64_t sums = sh.tile_vectors * (n->across >= 0 ? sh.unrolled_trips : 1);
+    return sums <= n->plan->target.registers;
 }
 
 static bool ok_body(const void *ctx, const struct candidate *c)
@@ -467,7 +475,7 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
     int nr = s->nr_spatial + s->nr_reduce;
     for (int a = 0; a < nr; a++) {
         n->extent[a] = a == n->vec ? vec_extent(s->extent[a], &p->target) : s->extent[a];
-        if (n->extent[a] <= 1 || n->fixed[a])
+        if (n->extent[a] <= 1 || n->fixed[a] || (n->across >= 0 && a >= s->nr_spatial))
             continue;
         knob_text(name, p, n, "tile_", s->axis[a]);
         n->tile_knob[a] =
@@ -479,12 +487,14 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
         knob_text(name, p, n, "order", "");
         n->order_knob = sketch_permutation(sp, k, name, n->nr_order);
     }
-    bool loops = false; /* in the reduction, of which there is something to decide */
+    bool loops = n->across >= 0; /* in the reduction, of which there is something to decide */
     for (int a = s->nr_spatial; a < nr; a++)
         loops |= n->tile_knob[a] >= 0;
     if (loops) {
         knob_text(name, p, n, "unroll", "");
         n->unroll_knob = sketch_ordinal(sp, k, name, 7, unroll_steps);
+    }
+    if (loops && n->across < 0) {
         knob_text(name, p, n, "write_cache", "");
         n->cache_knob = sketch_flag(sp, k, name);
     }
@@ -513,7 +523,8 @@ static void add_constraints(struct nest_plan *n, struct space *sp, struct sketch
         copies |= bit(n->pack[i].knob);
     if (n->vec >= 0 && n->tile_knob[n->vec] >= 0)
         sketch_constraint(sp, k, "vectors are filled", bit(n->tile_knob[n->vec]), ok_lanes, n);
-    sketch_constraint(sp, k, "register tile fits", spatial, ok_registers, n);
+    sketch_constraint(sp, k, "register tile fits", n->across >= 0 ? spatial | reduce : spatial,
+                      ok_registers, n);
     sketch_constraint(sp, k, "unrolled body is small", spatial | reduce, ok_body, n);
     if (n->cache_knob >= 0)
         sketch_constraint(sp, k, "write cache has partial sums to hold",
@@ -546,7 +557,7 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
         if (a == n->vec) {
             inner = best_lanes_tile(n->extent[a], &n->plan->target);
             tile *= (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
-        } else if (a < n->vec && s->nr_reduce && tile < sums) {
+        } else if ((a < n->vec || n->across >= 0) && s->nr_reduce && tile < sums) {
             inner = largest_divisor(s->extent[a], sums / tile);
             tile *= inner;
         }
@@ -559,6 +570,9 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
             c->v[k->knob[n->order_knob].slot + i] = i;
     if (n->unroll_knob >= 0)
         c->v[k->knob[n->unroll_knob].slot] = 0;
+    /* Sums that do not wait for each other: of several rows or, where these are few, of parts. */
+    for (int i = 0; n->across >= 0 && tile << (i + 1) <= sums && i < 3; i++)
+        c->v[k->knob[n->unroll_knob].slot] = i + 1;
     for (int i = 0; i < n->nr_producers; i++)
         if (n->producer[i].knob >= 0)
             c->v[k->knob[n->producer[i].knob].slot] = 1; /* PLACE_ROOT */
@@ -579,6 +593,7 @@ static bool add_sketch(const char *name, const struct workload *w,
     for (int i = 0; i < p->nr_nests; i++) {
         plan_fixed(&p->nest[i]);
         plan_packs(&p->nest[i]);
+        plan_lanes(&p->nest[i]);
         add_knobs(p, &p->nest[i], out, k);
     }
     k->start = (struct candidate){.sketch = out->nr_sketches - 1, .nr = k->nr_slots};
