@@ -5,11 +5,16 @@
 # and what stands on it is read back. Usage: screen_tmux.sh DEMO_SCREEN DEMO_LIVE.
 # Exit 77 without tmux.
 set -u
-demo=$(realpath "$1")
-live=$(realpath "$2")
 command -v tmux > /dev/null || exit 77
 server=squall-test-$$
 dir=$(mktemp -d)
+# Where they are built may have any name; open() starts them in $dir.
+ln -s "$(realpath "$1")" "$dir/demo"
+ln -s "$(realpath "$2")" "$dir/live"
+demo=./demo
+live=./live
+# Commands are for this shell, whatever the user's is.
+export SHELL=/bin/sh
 failed=0
 trap 'tmux -L "$server" kill-server 2> /dev/null; rm -rf "$dir"' EXIT
 # What a crash leaves behind is of no use here; a sanitizer must not take the signal from us.
