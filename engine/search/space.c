@@ -6,6 +6,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/search/space_domain.h"
+#include "engine/search/space_list.h"
 
 void space_init(struct space *s)
 {
@@ -108,6 +109,15 @@ int sketch_choice(struct space *s, struct sketch *k, const char *name, int nr,
     return add_valued(s, k, name, KNOB_CHOICE, nr, values);
 }
 
+void sketch_labels(struct space *s, struct sketch *k, int knob, const char *const *label)
+{
+    struct knob *kn = &k->knob[knob];
+    const char **copy = ARENA_ARRAY(&s->arena, const char *, kn->nr_values);
+    for (int i = 0; i < kn->nr_values; i++)
+        copy[i] = arena_strdup(&s->arena, label[i]);
+    kn->label = copy;
+}
+
 int sketch_flag(struct space *s, struct sketch *k, const char *name)
 {
     (void)s;
@@ -181,6 +191,8 @@ bool candidate_valid(const struct space *s, const struct candidate *c, const cha
             goto out;
         }
     }
+    if (k->listed && list_find(k, c->v) < 0)
+        reason = k->list_name;
 out:
     if (why)
         *why = reason;

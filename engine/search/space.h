@@ -42,6 +42,8 @@ struct knob {
     int64_t max_inner;     /* split: largest last factor, 0 for no limit */
     int nr_values;         /* ordinal, choice: values; permutation: things to order */
     const int64_t *values; /* ordinal, choice */
+    /* What the values stand for, as JSON ("0.25", "\"row\""); NULL: themselves. */
+    const char *const *label;
     int slot, nr_slots;
 };
 
@@ -63,6 +65,10 @@ struct sketch {
     int nr_knobs, nr_slots, nr_constraints, cap_constraints;
     struct knob knob[SKETCH_MAX_KNOBS];
     struct constraint *constraint;
+    /* NULL, or all candidates there are, sorted: rows of slots (space_list.h). */
+    const int32_t *listed;
+    int nr_listed;
+    const char *list_name;
     struct candidate start; /* the untuned default; must satisfy every constraint */
     void *user;             /* what the maker of the sketch needs to lower it */
 };
@@ -90,6 +96,14 @@ int sketch_flag(struct space *s, struct sketch *k, const char *name);
 int sketch_permutation(struct space *s, struct sketch *k, const char *name, int nr);
 void sketch_constraint(struct space *s, struct sketch *k, const char *name, uint64_t knobs,
                        bool (*ok)(const void *ctx, const struct candidate *c), const void *ctx);
+
+/* Gives the values of an ordinal or choice knob labels (JSON), which are copied. */
+void sketch_labels(struct space *s, struct sketch *k, int knob, const char *const *label);
+
+/* Only these `nr` > 0 rows of slots are candidates, where the constraints hold too; `name` says so as
+ * a constraint's does. Once a sketch, after its knobs; copied. */
+void sketch_list(struct space *s, struct sketch *k, const char *name, int nr,
+                 const int32_t *slots);
 
 /* Value of an ordinal, choice or flag knob (not the index); factor `level` of a split. */
 int64_t knob_value(const struct knob *k, const struct candidate *c);

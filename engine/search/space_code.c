@@ -30,12 +30,24 @@ static bool is_listed(const struct knob *k)
     return k->kind == KNOB_SPLIT || k->kind == KNOB_PERMUTATION;
 }
 
+/* A string's label without its quotes. */
+static void add_label(const char *label, struct strbuf *out)
+{
+    size_t n = strlen(label);
+    if (n >= 2 && *label == '"')
+        strbuf_add(out, label + 1, n - 2);
+    else
+        strbuf_add(out, label, n);
+}
+
 void knob_format(const struct knob *k, const struct candidate *c, struct strbuf *out)
 {
     if (is_listed(k))
         add_slots(k, c, ',', out);
     else if (k->kind == KNOB_FLAG)
         strbuf_adds(out, c->v[k->slot] ? "on" : "off");
+    else if (k->label)
+        add_label(k->label[c->v[k->slot]], out);
     else
         strbuf_addf(out, "%" PRId64, knob_value(k, c));
 }
@@ -70,6 +82,8 @@ void candidate_json(const struct space *s, const struct candidate *c, struct str
             strbuf_addc(out, ']');
         } else if (knob->kind == KNOB_FLAG) {
             strbuf_adds(out, c->v[knob->slot] ? "true" : "false");
+        } else if (knob->label) {
+            strbuf_adds(out, knob->label[c->v[knob->slot]]);
         } else {
             strbuf_addf(out, "%" PRId64, knob_value(knob, c));
         }

@@ -10,6 +10,7 @@
  */
 #include "engine/search/space.h"
 #include "engine/search/space_domain.h"
+#include "engine/search/space_list.h"
 #include "engine/search/space_walk.h"
 
 enum {
@@ -49,6 +50,8 @@ static bool sample_sketch(const struct space *s, int sketch, struct rng *r, stru
 {
     struct candidate c;
     bool found = false, cut = true;
+    if (s->sketch[sketch]->listed)
+        return list_sample(s->sketch[sketch], r, out);
     for (int i = 0; i < DRAWS && !found; i++)
         found = draw(s, sketch, r, &c);
     for (int i = 0; i <= SEARCHES && !found && cut; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/search/space_domain.h"
+#include "engine/search/space_list.h"
 
 /* The knobs a constraint reads. One that names none is taken to read all: that is safe. */
 static uint64_t reads(const struct sketch *k, const struct constraint *c)
@@ -202,13 +203,34 @@ void space_walk_release(struct space_walk *w)
         close_sketch(w);
 }
 
+/* The next entry of a list, from a random place round about where the order is to be random. */
+static bool search_list(struct space_walk *w)
+{
+    const struct sketch *k = w->plan.sketch;
+    if (w->depth < 0)
+        w->lo = w->rng ? (int)rng_below(w->rng, (uint64_t)k->nr_listed) : 0;
+    w->cut = false;
+    while (w->depth + 1 < k->nr_listed) {
+        if (w->nodes_left-- <= 0) {
+            w->cut = true;
+            return false;
+        }
+        w->depth++;
+        if (list_allows(k, (int)(((int64_t)w->lo + w->depth) % k->nr_listed), &w->c))
+            return true;
+    }
+    return false;
+}
+
 bool space_walk_next(struct space_walk *w, struct candidate *out)
 {
     for (; w->sketch < w->end; w->sketch++) {
         if (!w->planned)
             open_sketch(w);
         bool found;
-        if (w->hi > 0) {
+        if (w->plan.sketch->listed) {
+            found = search_list(w);
+        } else if (w->hi > 0) {
             found = search(w);
         } else { /* a sketch without knobs is one candidate */
             found = w->depth < 0 && candidate_valid(w->space, &w->c, NULL);
@@ -243,6 +265,8 @@ static int64_t count_group(struct space_walk *w, int lo, int hi, int64_t cap)
 
 static int64_t count_sketch(const struct space *s, int sketch, int64_t cap)
 {
+    if (s->sketch[sketch]->listed)
+        return list_count(s->sketch[sketch], cap);
     struct space_walk w;
     space_walk_init(&w, s, sketch);
     open_sketch(&w);

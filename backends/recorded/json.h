@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON read in one pass, without a tree: the caller asks for what it expects, and skips the rest.
+ *
+ * Wider than the standard where files in the wild are: NaN, Infinity and -Infinity are numbers, and
+ * text may end anywhere (`torn` says that it did). Bytes past the end are never read; nesting is
+ * bounded. After the first error all calls return false and change nothing.
+ *
+ *     if (json_open(j, '{'))
+ *         while (json_key(j, &name))
+ *             ... exactly one value ...
+ */
+#ifndef BACKENDS_RECORDED_JSON_H
+#define BACKENDS_RECORDED_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/strbuf.h"
+
+enum { JSON_MAX_DEPTH = 64 };
+
+struct json {
+    const char *at, *end;
+    const char *start;
+    int depth;
+    bool first[JSON_MAX_DEPTH]; /* no element of the container was read yet */
+    char close[JSON_MAX_DEPTH];
+    const char *wrong;   /* NULL while all is well */
+    bool torn;           /* what is wrong is that the text ends */
+    struct strbuf text;  /* of the last string */
+};
+
+void json_init(struct json *j, const char *text, size_t len);
+void json_release(struct json *j);
+
+/* First character of the value that comes: { [ " t f n N I - or a digit; 0 at the end. */
+char json_peek(struct json *j);
+
+/* Enters the object or list that comes; false where something else does, which is an error. */
+bool json_open(struct json *j, char bracket);
+/* Reads the next key of the object entered last; false at its end, which is passed. The key is in
+ * j->text until the next string is read. */
+bool json_key(struct json *j);
+/* False at the end of the list entered last, which is passed. */
+bool json_element(struct json *j);
+
+bool json_skip(struct json *j);
+/* Into j->text. */
+bool json_string(struct json *j);
+
+struct json_number {
+    double num;
+    int64_t i;
+    bool is_int; /* no point, no exponent, and it fits */
+};
+bool json_number(struct json *j, struct json_number *out);
+/* true, false, null: 't', 'f' or 'n' */
+bool json_word(struct json *j, char *out);
+
+/* The text of the value that comes, passed by. */
+bool json_raw(struct json *j, const char **text, size_t *len);
+
+bool json_fail(struct json *j, const char *wrong);
+/* Forgets the error and goes on at `at` inside of `depth` containers. */
+void json_resume(struct json *j, const char *at, int depth);
+int json_line(const struct json *j);
+
+/* Appends `text` as a JSON string, quoted. */
+void json_quote(const char *text, struct strbuf *out);
+/* Shortest text that reads back as `x`; "NaN" and "Infinity" as Python writes them. A whole number
+ * gets ".0", so that it stays a float. */
+void json_real(double x, struct strbuf *out);
+
+#endif
