@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_kernels: squall's tuned kernels beside oneDNN and OpenBLAS, in one run on one core.
+ * bench_kernels: squall's tuned kernels beside oneDNN and OpenBLAS, in one run on one core or more.
  *
  *   bench_kernels SESSION...                      the best candidates of squall's sessions
  *   bench_kernels --kernel WORKLOAD=CODE ...      candidates by code; "start": the untuned one
+ *   bench_kernels --layer WORKLOAD SESSION ...    other layers than the usual few
  *
  * Every entrant's output is compared with the task's reference before anything is timed. Then
  * rounds: in each one, every entrant of the layer makes one slice of calls, forwards and backwards
  * in turn, so that a change of the clock or a busy neighbour meets all of them. The peak is an
- * entrant, too. tests/bench/run.sh tunes the layers and runs this.
+ * entrant, too. tests/bench/run.sh and layers.sh tune the layers and run this.
  */
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,12 @@ static const char *const default_layers[] = {
     "conv2d:C=256,H=14,W=14,K=1024,R=1,S=1,pad=0",
 };
 
-enum { MAX_KERNELS = 64 };
+enum { NR_DEFAULT_LAYERS = sizeof default_layers / sizeof default_layers[0], MAX_KERNELS = 64 };
 
 struct options {
     const char *kernel[MAX_KERNELS]; /* WORKLOAD=CODE */
-    int nr_kernels, rounds, cpu, top;
+    const char *layer[MAX_LAYERS];   /* instead of the default ones */
+    int nr_kernels, nr_layers, rounds, threads, cpu, top;
     double slice_ms;
     const char *only;
     bool json;
@@ -42,9 +43,10 @@ struct options {
 struct bench {
     struct layer *layer[MAX_LAYERS];
     int nr_layers;
+    struct cores cores;
     struct tuned *tuned;
     struct openblas *openblas[2];
-    bool wrong; /* an output was, or a candidate could not be built */
+    bool wrong; /* squall's output was, or its candidate could not be built */
 };
 
 static void usage(FILE *f)
@@ -52,11 +54,13 @@ static void usage(FILE *f)
     fprintf(f,
             "usage: bench_kernels [OPTION]... [SESSION]...\n"
             "  --kernel WORKLOAD=CODE  a candidate; CODE \"start\" is the untuned schedule\n"
+            "  --layer WORKLOAD        a layer, in place of the default ones\n"
             "  --only TEXT             only layers with TEXT in their names\n"
             "  --top N                 candidates of a session that qualify (3, at most %d)\n"
             "  --rounds N              samples of each entrant (31, at most %d)\n"
             "  --slice MS              length of a sample (10)\n"
-            "  --cpu N                 core (the last one that may be used)\n"
+            "  --threads N             of every entrant, on as many cores (1)\n"
+            "  --cpu N                 core of one thread (the last one that may be used)\n"
             "  --json                  everything, as JSON\n",
             MAX_CODES, MAX_ROUNDS);
 }
@@ -74,19 +78,21 @@ static int read_number(const char *text, double least, double most, double *out,
 /* 0, or ERR_USAGE; 1 after --help. What is left in argv from optind on are sessions. */
 static int read_options(int argc, char **argv, struct options *o, struct err *e)
 {
-    enum { KERNEL = 256, ONLY, TOP, ROUNDS, SLICE, CPU, JSON, HELP };
+    enum { KERNEL = 256, LAYER, ONLY, TOP, ROUNDS, SLICE, THREADS, CPU, JSON, HELP };
     static const struct option longopts[] = {
         {"kernel", required_argument, NULL, KERNEL},
+        {"layer", required_argument, NULL, LAYER},
         {"only", required_argument, NULL, ONLY},
         {"top", required_argument, NULL, TOP},
         {"rounds", required_argument, NULL, ROUNDS},
         {"slice", required_argument, NULL, SLICE},
+        {"threads", required_argument, NULL, THREADS},
         {"cpu", required_argument, NULL, CPU},
         {"json", no_argument, NULL, JSON},
         {"help", no_argument, NULL, HELP},
         {NULL, 0, NULL, 0},
     };
-    *o = (struct options){.rounds = 31, .cpu = -1, .top = 3, .slice_ms = 10};
+    *o = (struct options){.rounds = 31, .threads = 1, .cpu = -1, .top = 3, .slice_ms = 10};
     int rc = 0;
     for (int c; !rc && (c = getopt_long(argc, argv, "", longopts, NULL)) != -1;) {
         double v = 0;
@@ -94,6 +100,10 @@ static int read_options(int argc, char **argv, struct options *o, struct err *e)
             rc = err_set(e, ERR_USAGE, "more than %d kernels", MAX_KERNELS);
         else if (c == KERNEL)
             o->kernel[o->nr_kernels++] = optarg;
+        else if (c == LAYER && o->nr_layers == MAX_LAYERS)
+            rc = err_set(e, ERR_USAGE, "more than %d layers", MAX_LAYERS);
+        else if (c == LAYER)
+            o->layer[o->nr_layers++] = optarg;
         else if (c == ONLY)
             o->only = optarg;
         else if (c == JSON)
@@ -104,6 +114,8 @@ static int read_options(int argc, char **argv, struct options *o, struct err *e)
             o->top = (int)v;
         else if (c == ROUNDS && !(rc = read_number(optarg, 1, MAX_ROUNDS, &v, e)))
             o->rounds = (int)v;
+        else if (c == THREADS && !(rc = read_number(optarg, 1, MAX_CORES, &v, e)))
+            o->threads = (int)v;
         else if (c == CPU && !(rc = read_number(optarg, 0, CPU_SETSIZE - 1, &v, e)))
             o->cpu = (int)v;
         else if (c == HELP) {
@@ -114,22 +126,9 @@ static int read_options(int argc, char **argv, struct options *o, struct err *e)
             return err_set(e, ERR_USAGE, "wrong usage");
         }
     }
+    if (!rc && o->threads > 1 && o->cpu >= 0)
+        rc = err_set(e, ERR_USAGE, "--cpu is for one thread");
     return rc;
-}
-
-/* The first core has the interrupts of many machines, so the last one is taken. */
-static int pin(int *cpu, struct err *e)
-{
-    cpu_set_t set;
-    if (*cpu < 0 && sched_getaffinity(0, sizeof set, &set) == 0)
-        for (int i = 0; i < CPU_SETSIZE; i++)
-            if (CPU_ISSET(i, &set))
-                *cpu = i;
-    CPU_ZERO(&set);
-    CPU_SET(*cpu < 0 ? 0 : *cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0)
-        return err_set(e, ERR_USAGE, "cannot run on core %d: %s", *cpu, strerror(errno));
-    return 0;
 }
 
 static struct layer *find_layer(const struct bench *b, const char *name)
@@ -148,7 +147,7 @@ static int add_layer(struct bench *b, const struct options *o, const char *name,
         return err_set(e, ERR_LIMIT, "more than %d layers", MAX_LAYERS);
     struct layer *l = xcalloc(1, sizeof *l);
     b->layer[b->nr_layers++] = l;
-    return layer_init(l, name, tuned_lanes(b->tuned), e);
+    return layer_init(l, name, tuned_lanes(b->tuned), &b->cores, e);
 }
 
 /* WORKLOAD=CODE; there are more "=" in the workload, none in the code. */
@@ -172,8 +171,10 @@ static int add_kernel(struct bench *b, const struct options *o, const char *text
 static int gather(struct bench *b, const struct options *o, char *const *session, struct err *e)
 {
     int rc = 0;
-    for (size_t i = 0; i < sizeof default_layers / sizeof default_layers[0] && !rc; i++)
+    for (size_t i = 0; i < NR_DEFAULT_LAYERS && !o->nr_layers && !rc; i++)
         rc = add_layer(b, o, default_layers[i], e);
+    for (int i = 0; i < o->nr_layers && !rc; i++)
+        rc = add_layer(b, o, o->layer[i], e);
     for (int i = 0; i < o->nr_kernels && !rc; i++)
         rc = add_kernel(b, o, o->kernel[i], e);
     if (!rc && !b->nr_layers)
@@ -190,8 +191,9 @@ static int gather(struct bench *b, const struct options *o, char *const *session
 
 static int start_openblas(struct bench *b, struct err *e)
 {
-    b->openblas[0] = openblas_start("openblas", NULL, b->layer, b->nr_layers, e);
-    b->openblas[1] = openblas_start("openblas-haswell", "Haswell", b->layer, b->nr_layers, e);
+    b->openblas[0] = openblas_start("openblas", NULL, &b->cores, b->layer, b->nr_layers, e);
+    b->openblas[1] =
+        openblas_start("openblas-haswell", "Haswell", &b->cores, b->layer, b->nr_layers, e);
     return b->openblas[0] && b->openblas[1] ? 0 : ERR_IO;
 }
 
@@ -207,7 +209,7 @@ static void drop_wrong(struct bench *b, struct layer *l)
         }
         fprintf(stderr, "bench_kernels: %s: the output of %s (%s) is off by %g tolerances\n",
                 l->name, en->name, en->detail, en->error);
-        b->wrong = true;
+        b->wrong = b->wrong || en->role == ENTRANT_SQUALL;
         if (en->free)
             en->free(en->ctx);
     }
@@ -219,7 +221,8 @@ static int enter_all(struct bench *b, int number, double slice_ns, struct err *e
     struct layer *l = b->layer[number];
     int rc = 0;
     peak_enter(l);
-    for (int i = 0; i < 2 && l->kind == LAYER_MATMUL && !rc; i++)
+    bool product = l->kind == LAYER_MATMUL || l->kind == LAYER_DENSE;
+    for (int i = 0; i < 2 && product && !rc; i++)
         rc = openblas_enter(b->openblas[i], l, number, e);
     if (!rc)
         rc = onednn_enter(l, e);
@@ -235,39 +238,12 @@ static int enter_all(struct bench *b, int number, double slice_ns, struct err *e
     return 0;
 }
 
-/* The operands go once the layer is done; what was measured stays. */
-static void summarise(struct entrant *en)
-{
-    const double *v = en->sample_ns;
-    int n = en->nr_samples;
-    en->median_ns = quantile(v, n, 0.5);
-    en->spread = (quantile(v, n, 0.75) - quantile(v, n, 0.25)) / en->median_ns;
-    if (en->free)
-        en->free(en->ctx);
-    en->free = NULL;
-}
-
 static int run_layer(struct bench *b, int number, const struct options *o, struct err *e)
 {
-    struct layer *l = b->layer[number];
     double slice_ns = o->slice_ms * 1e6;
-    fprintf(stderr, "%s ...\n", l->name);
+    fprintf(stderr, "%s ...\n", b->layer[number]->name);
     int rc = enter_all(b, number, slice_ns, e);
-    if (rc)
-        return rc;
-    for (int i = 0; i < l->nr_entrants; i++)
-        l->entrant[i].calls = entrant_calls(&l->entrant[i], slice_ns);
-    for (int r = 0; r < o->rounds; r++)
-        for (int j = 0; j < l->nr_entrants; j++) {
-            struct entrant *en = &l->entrant[r % 2 ? l->nr_entrants - 1 - j : j];
-            double ns = entrant_slice(en, en->calls);
-            if (ns < 0)
-                return err_set(e, ERR_BACKEND, "%s: %s stopped answering", l->name, en->name);
-            en->sample_ns[en->nr_samples++] = ns;
-        }
-    for (int i = 0; i < l->nr_entrants; i++)
-        summarise(&l->entrant[i]);
-    return 0;
+    return rc ? rc : layer_rounds(b->layer[number], o->rounds, slice_ns, e);
 }
 
 static void print(const struct bench *b, const struct options *o)
@@ -282,7 +258,7 @@ static void print(const struct bench *b, const struct options *o)
         .peak = peak_name(),
         .onednn = onednn_version(),
         .openblas = openblas,
-        .cpu = o->cpu,
+        .cores = &b->cores,
         .rounds = o->rounds,
         .slice_ms = o->slice_ms,
         .layer = b->layer,
@@ -303,9 +279,9 @@ int main(int argc, char **argv)
     if (rc == 1)
         return 0;
     if (!rc)
-        rc = pin(&o.cpu, &e);
+        rc = cores_take(&b.cores, o.threads, o.cpu, argv, &e);
     if (!rc)
-        rc = tuned_open(&b.tuned, &e);
+        rc = tuned_open(&b.tuned, o.threads, &e);
     if (!rc)
         rc = gather(&b, &o, argv + optind, &e);
     if (!rc)

@@ -41,49 +41,68 @@ static void conv_shape(struct layer *l, const struct layout *x, const struct lay
     l->conv.stride = stride;
     l->conv.dilation = dilation;
     l->conv.pad = need > 0 ? (need + 1) / 2 : 0;
+    l->conv.groups = l->conv.c / w->l[1];
 }
 
-/* Two operands, and no element-wise stage behind the sum: what every library has a call for. */
-static int find_operands(const struct layer *l, int *x, int *w, struct err *e)
+struct operands {
+    int x, w, bias; /* tensors of the workload; -1: none */
+};
+
+static bool is_kind(const struct layer *l, const char *kind)
+{
+    size_t len = strlen(kind);
+    return strncmp(l->name, kind, len) == 0 && l->name[len] == ':';
+}
+
+/* What every library has a call for: two operands, a bias where the layer always has one, and
+ * nothing behind that. */
+static int find_operands(const struct layer *l, struct operands *o, struct err *e)
 {
     const struct workload *wl = &l->task->wl;
-    *x = *w = -1;
-    int operands = 0;
+    int nr = 0;
+    *o = (struct operands){-1, -1, -1};
     for (int i = 0; i < wl->nr_tensors; i++) {
-        if (wl->tensor[i].role != WL_INPUT && wl->tensor[i].role != WL_CONST)
+        const struct wl_tensor *t = &wl->tensor[i];
+        if (t->role != WL_INPUT && t->role != WL_CONST)
             continue;
-        *(operands == 0 ? x : w) = i;
-        operands++;
+        nr++;
+        if (t->role == WL_CONST && t->layout.nr_l == 1)
+            o->bias = i;
+        else
+            *(o->x < 0 ? &o->x : &o->w) = i;
     }
-    if (operands != 2 || wl->stage[wl->nr_stages - 1].combine != WL_SUM)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "\"%s\" has no counterpart in the other libraries here; "
-                       "plain matmul: and conv2d: have",
-                       l->name);
-    return 0;
+    bool dense = is_kind(l, "dense");
+    bool plain = dense ? !strchr(l->name, ',') && o->bias >= 0
+                       : o->bias < 0 && wl->stage[wl->nr_stages - 1].combine == WL_SUM;
+    if (plain && o->w >= 0 && nr == 2 + dense)
+        return 0;
+    return err_set(
+        e, ERR_UNSUPPORTED,
+        "\"%s\" has no counterpart in the other libraries here; matmul:, dense:, conv2d: "
+        "and depthwise: have, with nothing behind them",
+        l->name);
 }
 
-static int set_shape(struct layer *l, int x, int w, struct err *e)
+static int set_shape(struct layer *l, const struct operands *o, struct err *e)
 {
     const struct workload *wl = &l->task->wl;
-    const struct layout *lx = &wl->tensor[x].layout, *lw = &wl->tensor[w].layout;
-    const struct layout *ly = &wl->tensor[workload_output(wl)].layout;
-    l->constant = wl->tensor[w].role == WL_CONST;
-    if (strncmp(l->name, "matmul:", 7) == 0 && lx->nr_l == 2 && lw->nr_l == 2) {
-        l->kind = LAYER_MATMUL;
-        l->m = lx->l[0];
-        l->k = lx->l[1];
-        l->n = lw->l[1];
+    const struct layout *x = &wl->tensor[o->x].layout, *w = &wl->tensor[o->w].layout;
+    const struct layout *y = &wl->tensor[workload_output(wl)].layout;
+    bool dense = is_kind(l, "dense");
+    l->constant = wl->tensor[o->w].role == WL_CONST;
+    if ((dense || is_kind(l, "matmul")) && x->nr_l == 2 && w->nr_l == 2) {
+        l->kind = dense ? LAYER_DENSE : LAYER_MATMUL;
+        l->m = x->l[0];
+        l->k = x->l[1];
+        l->n = w->l[dense ? 0 : 1];
         return 0;
     }
-    if (strncmp(l->name, "conv2d:", 7) == 0 && lx->nr_l == 4 && lw->nr_l == 4 &&
-        lw->l[1] == lx->l[1]) {
-        l->kind = LAYER_CONV;
-        conv_shape(l, lx, lw, ly);
+    if ((is_kind(l, "conv2d") || is_kind(l, "depthwise")) && x->nr_l == 4 && w->nr_l == 4) {
+        l->kind = w->l[1] == 1 && x->l[1] > 1 ? LAYER_DEPTHWISE : LAYER_CONV;
+        conv_shape(l, x, w, y);
         return 0;
     }
-    return err_set(e, ERR_UNSUPPORTED,
-                   "\"%s\" is neither a plain matmul: nor a dense conv2d:", l->name);
+    return err_set(e, ERR_UNSUPPORTED, "the operands of \"%s\" are not as expected", l->name);
 }
 
 static float *filled(const struct task *t, int tensor)
@@ -93,12 +112,14 @@ static float *filled(const struct task *t, int tensor)
     return v;
 }
 
-int layer_init(struct layer *l, const char *name, int block, struct err *e)
+int layer_init(struct layer *l, const char *name, int block, const struct cores *cores,
+               struct err *e)
 {
-    *l = (struct layer){.block = block};
+    *l = (struct layer){.block = block, .cores = cores};
     snprintf(l->name, sizeof l->name, "%s", name);
     struct model_options o = {.block = block};
-    int x, w, rc;
+    struct operands operands;
+    int rc;
     if (!model_is_named_workload(name))
         return err_set(e, ERR_USAGE, "\"%s\" is no named workload; they are\n%s", name,
                        model_named_workloads_help());
@@ -106,13 +127,15 @@ int layer_init(struct layer *l, const char *name, int block, struct err *e)
     if (rc)
         return rc;
     l->task = l->list.task[0];
-    rc = find_operands(l, &x, &w, e);
+    rc = find_operands(l, &operands, e);
     if (!rc)
-        rc = set_shape(l, x, w, e);
+        rc = set_shape(l, &operands, e);
     if (rc)
         return rc;
-    l->x = filled(l->task, x);
-    l->w = filled(l->task, w);
+    l->x = filled(l->task, operands.x);
+    l->w = filled(l->task, operands.w);
+    if (operands.bias >= 0)
+        l->bias = filled(l->task, operands.bias);
     float *stored = task_expected(l->task, e);
     if (!stored)
         return ERR_NOMEM;
@@ -132,6 +155,7 @@ void layer_release(struct layer *l)
         free(l->code[i]);
     free(l->x);
     free(l->w);
+    free(l->bias);
     free(l->want);
     task_list_release(&l->list);
 }

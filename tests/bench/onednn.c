@@ -17,7 +17,18 @@
 /* Of libgomp, on which oneDNN stands here; its header comes with only some of the compilers. */
 extern void omp_set_num_threads(int nr);
 
-enum { SRC, WEIGHTS, DST, NR_OPERANDS };
+enum { SRC, WEIGHTS, BIAS, DST, NR_OPERANDS };
+
+enum operation { MATMUL, INNER_PRODUCT, CONVOLUTION, WINOGRAD };
+
+static const dnnl_format_tag_t as_given = dnnl_format_tag_undef, any = dnnl_format_tag_any;
+
+/* One way: the operation, and the formats of its operands. */
+struct way {
+    const char *name;
+    enum operation op;
+    dnnl_format_tag_t format[NR_OPERANDS];
+};
 
 struct primitive {
     dnnl_engine_t engine;
@@ -27,12 +38,7 @@ struct primitive {
     struct region region[NR_OPERANDS];
     dnnl_memory_t memory[NR_OPERANDS];
     dnnl_exec_arg_t arg[NR_OPERANDS];
-};
-
-/* One way: the formats of the operands, plain ones with a plain layer. */
-struct way {
-    const char *name;
-    dnnl_format_tag_t format[NR_OPERANDS];
+    int nr_args;
 };
 
 static int status(dnnl_status_t s, const char *what, struct err *e)
@@ -65,79 +71,121 @@ static void primitive_free(void *ctx)
 static void execute(void *ctx)
 {
     struct primitive *p = ctx;
-    dnnl_primitive_execute(p->primitive, p->stream, NR_OPERANDS, p->arg);
+    dnnl_primitive_execute(p->primitive, p->stream, p->nr_args, p->arg);
     dnnl_stream_wait(p->stream);
 }
 
 /* Shapes. */
 
-static int extents(const struct layer *l, int operand, dnnl_dims_t dims)
+static int set_dims(dnnl_dims_t dims, int nr, const int64_t *from)
 {
-    const int64_t matmul[NR_OPERANDS][2] = {{l->m, l->k}, {l->k, l->n}, {l->m, l->n}};
-    const int64_t conv[NR_OPERANDS][4] = {
-        {l->conv.n, l->conv.c, l->conv.h, l->conv.w},
-        {l->conv.k, l->conv.c, l->conv.r, l->conv.s},
-        {l->conv.n, l->conv.k, l->conv.oh, l->conv.ow},
-    };
-    int nr = l->kind == LAYER_MATMUL ? 2 : 4;
-    for (int i = 0; i < nr; i++)
-        dims[i] = l->kind == LAYER_MATMUL ? matmul[operand][i] : conv[operand][i];
+    memcpy(dims, from, (size_t)nr * sizeof *from);
     return nr;
 }
 
-static dnnl_format_tag_t plain(const struct layer *l)
+#define DIMS(...)                                                                                  \
+    set_dims(dims, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
+
+/* Returns how many dimensions there are; 0 where there is no such operand. */
+static int extents(const struct layer *l, enum operation op, int operand, dnnl_dims_t dims)
 {
-    return l->kind == LAYER_MATMUL ? dnnl_ab : dnnl_abcd;
+    int64_t m = l->m, n = l->n, k = l->k, g = l->conv.groups;
+    if (operand == BIAS && !l->bias)
+        return 0;
+    if (op == MATMUL)
+        return operand == SRC       ? DIMS(m, k)
+               : operand == WEIGHTS ? DIMS(k, n)
+               : operand == BIAS    ? DIMS(1, n)
+                                    : DIMS(m, n);
+    if (op == INNER_PRODUCT)
+        return operand == SRC       ? DIMS(m, k)
+               : operand == WEIGHTS ? DIMS(n, k)
+               : operand == BIAS    ? DIMS(n)
+                                    : DIMS(m, n);
+    if (operand == SRC)
+        return DIMS(l->conv.n, l->conv.c, l->conv.h, l->conv.w);
+    if (operand == DST)
+        return DIMS(l->conv.n, l->conv.k, l->conv.oh, l->conv.ow);
+    if (g > 1)
+        return DIMS(g, l->conv.k / g, l->conv.c / g, l->conv.r, l->conv.s);
+    return DIMS(l->conv.k, l->conv.c, l->conv.r, l->conv.s);
 }
 
-static int describe(const struct layer *l, int operand, dnnl_format_tag_t format,
+#undef DIMS
+
+/* Of the layer's logical arrays, in the order of the operation's dimensions. */
+static dnnl_format_tag_t given_format(const struct layer *l, enum operation op, int operand)
+{
+    if (op != MATMUL && op != INNER_PRODUCT)
+        return operand == WEIGHTS && l->conv.groups > 1 ? dnnl_abcde : dnnl_abcd;
+    if (operand == WEIGHTS)
+        return (op == MATMUL) == (l->kind == LAYER_MATMUL) ? dnnl_ab : dnnl_ba;
+    return op == INNER_PRODUCT && operand == BIAS ? dnnl_a : dnnl_ab;
+}
+
+static int describe(const struct layer *l, enum operation op, int operand, dnnl_format_tag_t format,
                     dnnl_memory_desc_t *out, struct err *e)
 {
     dnnl_dims_t dims;
-    int nr = extents(l, operand, dims);
+    int nr = extents(l, op, operand, dims);
+    if (format == as_given)
+        format = given_format(l, op, operand);
     return status(dnnl_memory_desc_init_by_tag(out, nr, dims, dnnl_f32, format), "format", e);
 }
 
-static int make_matmul(struct primitive *p, const dnnl_memory_desc_t md[NR_OPERANDS], struct err *e)
+/* Operations. md[BIAS] is NULL where the layer has none. */
+
+static dnnl_status_t make_product(struct primitive *p, enum operation op,
+                                  const dnnl_memory_desc_t *const md[NR_OPERANDS])
 {
-    dnnl_matmul_desc_t op;
-    int rc =
-        status(dnnl_matmul_desc_init(&op, &md[SRC], &md[WEIGHTS], NULL, &md[DST]), "matmul", e);
-    return rc ? rc
-              : status(dnnl_primitive_desc_create(&p->desc, &op, NULL, p->engine, NULL), "matmul",
-                       e);
+    dnnl_matmul_desc_t matmul;
+    dnnl_inner_product_desc_t inner;
+    dnnl_status_t s =
+        op == MATMUL ? dnnl_matmul_desc_init(&matmul, md[SRC], md[WEIGHTS], md[BIAS], md[DST])
+                     : dnnl_inner_product_forward_desc_init(&inner, dnnl_forward_inference, md[SRC],
+                                                            md[WEIGHTS], md[BIAS], md[DST]);
+    const void *desc = op == MATMUL ? (const void *)&matmul : &inner;
+    return s == dnnl_success ? dnnl_primitive_desc_create(&p->desc, desc, NULL, p->engine, NULL)
+                             : s;
 }
 
-/* "auto" may choose Winograd's algorithm; 2.6 never did for the layers that were tried. */
-static int make_conv(const struct layer *l, struct primitive *p,
-                     const dnnl_memory_desc_t md[NR_OPERANDS], struct err *e)
+/* What the last output needs behind the data, which with a stride may be less than before it. */
+static int64_t pad_after(const struct layer *l, int64_t out, int64_t window, int64_t in)
 {
-    dnnl_convolution_desc_t op;
+    int64_t need = (out - 1) * l->conv.stride + (window - 1) * l->conv.dilation + 1;
+    return need > in + l->conv.pad ? need - in - l->conv.pad : 0;
+}
+
+/* "auto" may choose Winograd's algorithm; 2.6 never did for the layers that were tried, so that one
+ * is asked for by its name, too. */
+static dnnl_status_t make_conv(const struct layer *l, struct primitive *p, enum operation op,
+                               const dnnl_memory_desc_t *const md[NR_OPERANDS])
+{
+    dnnl_convolution_desc_t desc;
     const dnnl_dims_t stride = {l->conv.stride, l->conv.stride};
     const dnnl_dims_t dilation = {l->conv.dilation - 1, l->conv.dilation - 1};
     const dnnl_dims_t before = {l->conv.pad, l->conv.pad};
-    /* what the last output needs, which with a stride may be less than on the other side */
-    const dnnl_dims_t after = {(l->conv.oh - 1) * l->conv.stride +
-                                   (l->conv.r - 1) * l->conv.dilation + 1 - l->conv.h - l->conv.pad,
-                               (l->conv.ow - 1) * l->conv.stride +
-                                   (l->conv.s - 1) * l->conv.dilation + 1 - l->conv.w -
-                                   l->conv.pad};
-    int rc = status(dnnl_dilated_convolution_forward_desc_init(
-                        &op, dnnl_forward_inference, dnnl_convolution_auto, &md[SRC], &md[WEIGHTS],
-                        NULL, &md[DST], stride, dilation, before, after),
-                    "convolution", e);
-    return rc ? rc
-              : status(dnnl_primitive_desc_create(&p->desc, &op, NULL, p->engine, NULL),
-                       "convolution", e);
+    const dnnl_dims_t after = {pad_after(l, l->conv.oh, l->conv.r, l->conv.h),
+                               pad_after(l, l->conv.ow, l->conv.s, l->conv.w)};
+    dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
+        &desc, dnnl_forward_inference,
+        op == WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_auto, md[SRC], md[WEIGHTS],
+        md[BIAS], md[DST], stride, dilation, before, after);
+    return s == dnnl_success ? dnnl_primitive_desc_create(&p->desc, &desc, NULL, p->engine, NULL)
+                             : s;
 }
 
 /* Operands. */
 
 static const dnnl_memory_desc_t *chosen(const struct primitive *p, int operand)
 {
-    static const dnnl_query_t query[] = {dnnl_query_src_md, dnnl_query_weights_md,
-                                         dnnl_query_dst_md};
-    return dnnl_primitive_desc_query_md(p->desc, query[operand], 0);
+    static const dnnl_query_t query[] = {
+        [SRC] = dnnl_query_src_md,
+        [WEIGHTS] = dnnl_query_weights_md,
+        [BIAS] = dnnl_query_weights_md,
+        [DST] = dnnl_query_dst_md,
+    };
+    return dnnl_primitive_desc_query_md(p->desc, query[operand], operand == BIAS);
 }
 
 static int reorder(struct primitive *p, dnnl_memory_t from, dnnl_memory_t to, struct err *e)
@@ -164,12 +212,12 @@ static int reorder(struct primitive *p, dnnl_memory_t from, dnnl_memory_t to, st
 }
 
 /* Copies between a logical array and operand `i`. */
-static int exchange(const struct layer *l, struct primitive *p, int i, float *logical, bool out,
-                    struct err *e)
+static int exchange(const struct layer *l, enum operation op, struct primitive *p, int i,
+                    float *logical, bool out, struct err *e)
 {
     dnnl_memory_desc_t md;
     dnnl_memory_t user = NULL;
-    int rc = describe(l, i, plain(l), &md, e);
+    int rc = describe(l, op, i, as_given, &md, e);
     if (!rc)
         rc = status(dnnl_memory_create(&user, &md, p->engine, logical), "memory", e);
     if (!rc)
@@ -179,32 +227,41 @@ static int exchange(const struct layer *l, struct primitive *p, int i, float *lo
     return rc;
 }
 
-static int make_operands(const struct layer *l, struct primitive *p, struct err *e)
+static int make_operands(const struct layer *l, enum operation op, struct primitive *p,
+                         struct err *e)
 {
-    static const int arg[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    for (int i = 0; i < NR_OPERANDS; i++) {
+    static const int arg[] = {[SRC] = DNNL_ARG_SRC,
+                              [WEIGHTS] = DNNL_ARG_WEIGHTS,
+                              [BIAS] = DNNL_ARG_BIAS,
+                              [DST] = DNNL_ARG_DST};
+    float *const logical[] = {[SRC] = l->x, [WEIGHTS] = l->w, [BIAS] = l->bias, [DST] = NULL};
+    int rc = 0;
+    for (int i = 0; i < NR_OPERANDS && !rc; i++) {
+        if (i == BIAS && !l->bias)
+            continue;
         const dnnl_memory_desc_t *md = chosen(p, i);
         if (!region_init(&p->region[i], dnnl_memory_desc_get_size(md)))
             return err_set(e, ERR_NOMEM, "not enough memory for the operands of \"%s\"", l->name);
-        int rc = status(dnnl_memory_create(&p->memory[i], md, p->engine, p->region[i].data),
-                        "memory", e);
-        if (rc)
-            return rc;
-        p->arg[i] = (dnnl_exec_arg_t){arg[i], p->memory[i]};
+        rc = status(dnnl_memory_create(&p->memory[i], md, p->engine, p->region[i].data), "memory",
+                    e);
+        if (!rc)
+            p->arg[p->nr_args++] = (dnnl_exec_arg_t){arg[i], p->memory[i]};
+        if (!rc && logical[i])
+            rc = exchange(l, op, p, i, logical[i], false, e);
     }
-    int rc = exchange(l, p, SRC, l->x, false, e);
-    return rc ? rc : exchange(l, p, WEIGHTS, l->w, false, e);
+    return rc;
 }
 
-static int output_error(const struct layer *l, struct primitive *p, double *error, struct err *e)
+static int output_error(const struct layer *l, enum operation op, struct primitive *p,
+                        double *error, struct err *e)
 {
     dnnl_dims_t dims;
     int64_t n = 1;
-    for (int i = 0, nr = extents(l, DST, dims); i < nr; i++)
+    for (int i = 0, nr = extents(l, op, DST, dims); i < nr; i++)
         n *= dims[i];
     float *got = xcalloc((size_t)n, sizeof *got);
     execute(p);
-    int rc = exchange(l, p, DST, got, true, e);
+    int rc = exchange(l, op, p, DST, got, true, e);
     if (!rc)
         *error = layer_error(l, got);
     free(got);
@@ -227,18 +284,25 @@ static void describe_format(const struct primitive *p, char *out, size_t size)
 
 static int build(const struct layer *l, const struct way *way, struct primitive *p, struct err *e)
 {
-    dnnl_memory_desc_t md[NR_OPERANDS];
+    dnnl_memory_desc_t made[NR_OPERANDS];
+    const dnnl_memory_desc_t *md[NR_OPERANDS] = {NULL};
+    bool product = way->op == MATMUL || way->op == INNER_PRODUCT;
     int rc = status(dnnl_engine_create(&p->engine, dnnl_cpu, 0), "engine", e);
     if (!rc)
         rc = status(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags), "stream",
                     e);
-    for (int i = 0; i < NR_OPERANDS && !rc; i++)
-        rc = describe(l, i, way->format[i], &md[i], e);
+    for (int i = 0; i < NR_OPERANDS && !rc; i++) {
+        if (i == BIAS && !l->bias)
+            continue;
+        rc = describe(l, way->op, i, way->format[i], &made[i], e);
+        md[i] = &made[i];
+    }
     if (!rc)
-        rc = l->kind == LAYER_MATMUL ? make_matmul(p, md, e) : make_conv(l, p, md, e);
+        rc = status(product ? make_product(p, way->op, md) : make_conv(l, p, way->op, md),
+                    way->name, e);
     if (!rc)
         rc = status(dnnl_primitive_create(&p->primitive, p->desc), "primitive", e);
-    return rc ? rc : make_operands(l, p, e);
+    return rc ? rc : make_operands(l, way->op, p, e);
 }
 
 static int enter(struct layer *l, const struct way *way, struct err *e)
@@ -247,7 +311,7 @@ static int enter(struct layer *l, const struct way *way, struct err *e)
     double error = 0;
     int rc = build(l, way, p, e);
     if (!rc)
-        rc = output_error(l, p, &error, e);
+        rc = output_error(l, way->op, p, &error, e);
     if (rc) {
         primitive_free(p);
         return rc;
@@ -265,23 +329,33 @@ static int enter(struct layer *l, const struct way *way, struct err *e)
     return 0;
 }
 
+/* Packing beforehand is only fair to a kernel that may do so, too. */
+static int product_ways(const struct layer *l, const struct way **out)
+{
+    static const struct way ways[] = {
+        {"onednn", MATMUL, {as_given, as_given, as_given, as_given}},
+        {"onednn-packed", MATMUL, {as_given, any, as_given, as_given}},
+        {"onednn-inner", INNER_PRODUCT, {as_given, any, as_given, as_given}},
+    };
+    *out = ways;
+    return l->constant ? 3 : 1;
+}
+
 int onednn_enter(struct layer *l, struct err *e)
 {
     dnnl_format_tag_t blocked = l->block == 16 ? dnnl_aBcd16b : dnnl_aBcd8b;
-    const struct way matmul[] = {
-        {"onednn", {dnnl_ab, dnnl_ab, dnnl_ab}},
-        {"onednn-packed", {dnnl_ab, dnnl_format_tag_any, dnnl_ab}},
-    };
     /* a network's input of three channels is not blocked, here as in squall */
     dnnl_format_tag_t source = l->conv.c <= 4 ? dnnl_abcd : blocked;
     const struct way conv[] = {
-        {"onednn-any", {dnnl_format_tag_any, dnnl_format_tag_any, dnnl_format_tag_any}},
-        {"onednn-blocked", {source, dnnl_format_tag_any, blocked}},
+        {"onednn-any", CONVOLUTION, {any, any, as_given, any}},
+        {"onednn-blocked", CONVOLUTION, {source, any, as_given, blocked}},
+        {"onednn-winograd", WINOGRAD, {any, any, as_given, any}},
     };
-    omp_set_num_threads(1);
-    const struct way *way = l->kind == LAYER_MATMUL ? matmul : conv;
-    /* packing beforehand is only fair to a kernel that may do so, too */
-    int nr = l->kind == LAYER_MATMUL && !l->constant ? 1 : 2;
+    const struct way *way = conv;
+    int nr = sizeof conv / sizeof conv[0];
+    if (l->kind == LAYER_MATMUL || l->kind == LAYER_DENSE)
+        nr = product_ways(l, &way);
+    omp_set_num_threads(l->cores->nr);
     for (int i = 0; i < nr; i++) {
         struct err why = ERR_INIT;
         int rc = enter(l, &way[i], &why);

@@ -52,18 +52,21 @@ struct place {
 
 struct child {
     const char *coretype;
+    const struct cores *cores;
     struct layer *const *layer;
     int nr_layers, current; /* -1: none */
     __typeof__(&cblas_sgemm) sgemm;
+    __typeof__(&cblas_sgemv) sgemv;
     __typeof__(&openblas_get_config) config;
     __typeof__(&openblas_get_corename) corename;
     int m, n, k;
     struct region a, b, c;
+    const float *bias;
 };
 
 extern char **environ;
 
-static void clean_environment(const char *coretype)
+static void clean_environment(const struct child *ch)
 {
     char name[128];
     for (char **v = environ; *v;) {
@@ -78,9 +81,11 @@ static void clean_environment(const char *coretype)
         unsetenv(name);
         v = environ;
     }
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    if (coretype)
-        setenv("OPENBLAS_CORETYPE", coretype, 1);
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", ch->cores->nr);
+    setenv("OPENBLAS_NUM_THREADS", threads, 1);
+    if (ch->coretype)
+        setenv("OPENBLAS_CORETYPE", ch->coretype, 1);
 }
 
 /* POSIX lets a pointer to an object carry a function's address; ISO C has no cast for it. */
@@ -95,10 +100,11 @@ static bool load_library(struct child *ch, struct reply *r)
 {
     if (ch->sgemm)
         return true;
-    clean_environment(ch->coretype);
+    clean_environment(ch);
     void *so = dlopen(library, RTLD_NOW);
     if (so && find_function(so, "openblas_get_config", &ch->config, sizeof ch->config) &&
         find_function(so, "openblas_get_corename", &ch->corename, sizeof ch->corename) &&
+        find_function(so, "cblas_sgemv", &ch->sgemv, sizeof ch->sgemv) &&
         find_function(so, "cblas_sgemm", &ch->sgemm, sizeof ch->sgemm))
         return true;
     snprintf(r->text, sizeof r->text, "%s", dlerror());
@@ -112,6 +118,26 @@ static void multiply(void *ctx)
     ch->sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ch->m, ch->n, ch->k, 1,
               (float *)ch->a.data, ch->k, (float *)ch->b.data, ch->n, 0, (float *)ch->c.data,
               ch->n);
+}
+
+/* The library adds to what is there, so the bias is put there first. */
+static void multiply_dense(void *ctx)
+{
+    struct child *ch = ctx;
+    float *x = (float *)ch->a.data, *w = (float *)ch->b.data, *y = (float *)ch->c.data;
+    for (int i = 0; i < ch->m; i++)
+        memcpy(y + (ptrdiff_t)i * ch->n, ch->bias, (size_t)ch->n * sizeof *y);
+    if (ch->m == 1)
+        ch->sgemv(CblasRowMajor, CblasNoTrans, ch->n, ch->k, 1, w, ch->k, x, 1, 1, y, 1);
+    else
+        ch->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, ch->m, ch->n, ch->k, 1, x, ch->k, w,
+                  ch->k, 1, y, ch->n);
+}
+
+static void call(void *ctx)
+{
+    struct child *ch = ctx;
+    (ch->bias ? multiply_dense : multiply)(ch);
 }
 
 static bool region_of(struct region *r, const float *from, int64_t floats)
@@ -133,6 +159,7 @@ static bool prepare(struct child *ch, int number, struct reply *r)
     ch->m = (int)l->m;
     ch->n = (int)l->n;
     ch->k = (int)l->k;
+    ch->bias = l->bias;
     if (!region_of(&ch->a, l->x, l->m * l->k) || !region_of(&ch->b, l->w, l->k * l->n) ||
         !region_of(&ch->c, NULL, l->m * l->n)) {
         snprintf(r->text, sizeof r->text, "not enough memory");
@@ -149,10 +176,10 @@ static void answer(struct child *ch, const struct request *q, struct reply *r)
         !prepare(ch, q->layer, r))
         return;
     if (q->calls > 0) {
-        r->ns = bench_slice(multiply, ch, q->calls);
+        r->ns = bench_slice(call, ch, q->calls);
         return;
     }
-    multiply(ch);
+    call(ch);
     r->ns = 0;
     r->error = layer_error(ch->layer[q->layer], (float *)ch->c.data);
     char version[32] = "";
@@ -165,6 +192,8 @@ static _Noreturn void serve(int fd, struct child *ch)
     struct request q;
     struct reply r;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* OpenMP's runtime may have pinned the thread that this is a copy of to one of them */
+    sched_setaffinity(0, sizeof ch->cores->set, &ch->cores->set);
     while (read(fd, &q, sizeof q) == (ssize_t)sizeof q) {
         answer(ch, &q, &r);
         if (write(fd, &r, sizeof r) != (ssize_t)sizeof r)
@@ -175,8 +204,8 @@ static _Noreturn void serve(int fd, struct child *ch)
 
 /* In this process. */
 
-struct openblas *openblas_start(const char *name, const char *coretype, struct layer *const *layer,
-                                int nr_layers, struct err *e)
+struct openblas *openblas_start(const char *name, const char *coretype, const struct cores *cores,
+                                struct layer *const *layer, int nr_layers, struct err *e)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -186,8 +215,11 @@ struct openblas *openblas_start(const char *name, const char *coretype, struct l
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        struct child ch = {
-            .coretype = coretype, .layer = layer, .nr_layers = nr_layers, .current = -1};
+        struct child ch = {.coretype = coretype,
+                           .cores = cores,
+                           .layer = layer,
+                           .nr_layers = nr_layers,
+                           .current = -1};
         serve(pair[1], &ch);
     }
     close(pair[1]);

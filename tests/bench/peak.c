@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core can do at most: independent fused multiply-adds on registers. An FMA takes 4 cycles
+ * What the cores can do at most: independent fused multiply-adds on registers. An FMA takes 4 cycles
  * and two start each cycle, so 8 sums must be on their way; 12 leave room for a slower pipe, and fit
  * 16 registers: with more of them some compilers spill, although AVX-512 has 32. The sums tend to 1,
  * so they neither overflow nor become denormal.
@@ -72,14 +72,20 @@ static int chosen(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : -1;
 }
 
+static void call(void *ctx)
+{
+    cores_call(ctx, loops[chosen()].call, NULL);
+}
+
 void peak_enter(struct layer *l)
 {
     int i = chosen();
     if (i < 0)
         return;
     struct entrant *en = layer_entrant(l, "peak", ENTRANT_PEAK);
-    en->call = loops[i].call;
-    en->flops = loops[i].flops;
+    en->call = call;
+    en->ctx = (void *)l->cores;
+    en->flops = loops[i].flops * l->cores->nr;
 }
 
 const char *peak_name(void)

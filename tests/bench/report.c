@@ -8,13 +8,31 @@
 /* Quartiles further apart than this say more of the machine than of the kernels. */
 static const double noisy = 0.05;
 
-static const char *const peers[NR_LAYER_KINDS][5] = {
-    [LAYER_MATMUL] = {"openblas", "openblas-haswell", "onednn", "onednn-packed"},
-    [LAYER_CONV] = {"onednn-any", "onednn-blocked"},
+#define PRODUCTS                                                                                   \
+    {                                                                                              \
+        "openblas", "openblas-haswell", "onednn", "onednn-packed", "onednn-inner"                  \
+    }
+#define CONVOLUTIONS                                                                               \
+    {                                                                                              \
+        "onednn-any", "onednn-blocked", "onednn-winograd"                                          \
+    }
+
+static const char *const peers[NR_LAYER_KINDS][6] = {
+    [LAYER_MATMUL] = PRODUCTS,
+    [LAYER_DENSE] = PRODUCTS,
+    [LAYER_CONV] = CONVOLUTIONS,
+    [LAYER_DEPTHWISE] = CONVOLUTIONS,
 };
 
-static const char *const titles[] = {
-    [LAYER_MATMUL] = "matrix products", [LAYER_CONV] = "convolutions"};
+static const char *const titles[] = {[LAYER_MATMUL] = "matrix products",
+                                     [LAYER_DENSE] = "dense layers, with bias",
+                                     [LAYER_CONV] = "convolutions",
+                                     [LAYER_DEPTHWISE] = "depthwise convolutions"};
+
+static const char *const kinds[] = {[LAYER_MATMUL] = "matmul",
+                                    [LAYER_DENSE] = "dense",
+                                    [LAYER_CONV] = "conv",
+                                    [LAYER_DEPTHWISE] = "depthwise"};
 
 static const struct entrant *find(const struct layer *l, const char *name)
 {
@@ -90,6 +108,10 @@ static void print_notes(const struct report *r)
     for (int i = 0; i < r->nr_layers; i++) {
         const struct layer *l = r->layer[i];
         printf("%s\n", l->name);
+        if (l->nr_trips)
+            printf("  %-16s %10.3f to %.3f us between the cores\n", "round trip",
+                   quantile(l->trip_ns, l->nr_trips, 0) / 1e3,
+                   quantile(l->trip_ns, l->nr_trips, 1) / 1e3);
         for (int k = 0; k < l->nr_entrants; k++) {
             const struct entrant *en = &l->entrant[k];
             if (en->role == ENTRANT_PEAK)
@@ -102,14 +124,25 @@ static void print_notes(const struct report *r)
 
 void report_table(const struct report *r)
 {
-    printf("%s, %s; core %d, one thread, median of %d rounds of %.0f ms\n", r->hardware, r->target,
-           r->cpu, r->rounds, r->slice_ms);
+    printf("%s, %s; core", r->hardware, r->target);
+    for (int i = 0; i < r->cores->nr; i++)
+        printf("%s %d", i ? "," : "", r->cores->cpu[i]);
+    printf(", %d thread%s, median of %d rounds of %.0f ms\n", r->cores->nr,
+           r->cores->nr == 1 ? "" : "s", r->rounds, r->slice_ms);
     printf("peak: %s; oneDNN %s; OpenBLAS %s\n", r->peak ? r->peak : "unknown", r->onednn,
            r->openblas);
     printf("GFLOP/s, counting padded taps, which libraries skip: a 3x3 layer may pass the peak\n");
     for (int k = 0; k < NR_LAYER_KINDS; k++)
         print_kind(r, (enum layer_kind)k);
     print_notes(r);
+}
+
+static json_t *numbers(const double *v, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_real(v[i]));
+    return list;
 }
 
 static json_t *entrant_json(const struct layer *l, const struct entrant *en)
@@ -124,10 +157,7 @@ static json_t *entrant_json(const struct layer *l, const struct entrant *en)
         json_object_set_new(o, "to_best_peer", json_real(gflops(en) / peer));
     if (peak > 0)
         json_object_set_new(o, "of_peak", json_real(gflops(en) / peak));
-    json_t *samples = json_array();
-    for (int i = 0; i < en->nr_samples; i++)
-        json_array_append_new(samples, json_real(en->sample_ns[i]));
-    json_object_set_new(o, "sample_ns", samples);
+    json_object_set_new(o, "sample_ns", numbers(en->sample_ns, en->nr_samples));
     return o;
 }
 
@@ -139,13 +169,18 @@ void report_json(const struct report *r)
         json_t *entrants = json_array();
         for (int k = 0; k < l->nr_entrants; k++)
             json_array_append_new(entrants, entrant_json(l, &l->entrant[k]));
-        json_array_append_new(layers, json_pack("{s:s, s:f, s:o}", "workload", l->name, "flops",
-                                                l->task->wl.flops, "entrants", entrants));
+        json_array_append_new(layers,
+                              json_pack("{s:s, s:s, s:f, s:o, s:o}", "workload", l->name, "kind",
+                                        kinds[l->kind], "flops", l->task->wl.flops, "round_trip_ns",
+                                        numbers(l->trip_ns, l->nr_trips), "entrants", entrants));
     }
-    json_t *all = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i, s:i, s:f, s:o}", "hardware",
+    json_t *cpus = json_array();
+    for (int i = 0; i < r->cores->nr; i++)
+        json_array_append_new(cpus, json_integer(r->cores->cpu[i]));
+    json_t *all = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i, s:o, s:i, s:f, s:o}", "hardware",
                             r->hardware, "target", r->target, "peak", r->peak, "onednn", r->onednn,
-                            "openblas", r->openblas, "cpu", r->cpu, "rounds", r->rounds, "slice_ms",
-                            r->slice_ms, "layers", layers);
+                            "openblas", r->openblas, "threads", r->cores->nr, "cpus", cpus,
+                            "rounds", r->rounds, "slice_ms", r->slice_ms, "layers", layers);
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(all);

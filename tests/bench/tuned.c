@@ -34,10 +34,10 @@ struct kernel {
     void *buf[ARTIFACT_MAX_BUFFERS];
 };
 
-int tuned_open(struct tuned **out, struct err *e)
+int tuned_open(struct tuned **out, int threads, struct err *e)
 {
     struct tuned *t = xcalloc(1, sizeof *t);
-    int rc = llvm_backend.target_open("", 1, &t->target, e);
+    int rc = llvm_backend.target_open("", threads, &t->target, e);
     if (!rc && (!(t->builder = llvm_backend.builder_new(t->target, e)) ||
                 !(t->loader = llvm_backend.loader_new(e))))
         rc = ERR_BACKEND;
