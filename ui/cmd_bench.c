@@ -402,7 +402,7 @@ static int measure(struct bench *b, struct err *e)
                               .threads = threads,
                               .runs = b->runs};
     int rc = threads > b->p.threads
-                 ? err_set(e, ERR_USAGE, "\"%s\" was tuned and compiled for %d thread%s, not for "
+                 ? err_set(e, ERR_INPUT, "\"%s\" was tuned and compiled for %d thread%s, not for "
                            "%d: tune with --threads %d", b->p.name, b->p.threads,
                            b->p.threads == 1 ? "" : "s", threads, threads)
                  : bench_in_child(&call, b->result, e);
@@ -426,7 +426,7 @@ static int run(struct bench *b, struct err *e)
     b->want = xcalloc((size_t)nr_out, sizeof *b->want);
     b->got = xcalloc((size_t)nr_out, sizeof *b->got);
     if (b->nr_inputs > nr_in || b->nr_expected > nr_out)
-        rc = err_set(e, ERR_USAGE, "\"%s\" has %d input%s and %d output%s", b->p.name, nr_in,
+        rc = err_set(e, ERR_INPUT, "\"%s\" has %d input%s and %d output%s", b->p.name, nr_in,
                      nr_in == 1 ? "" : "s", nr_out, nr_out == 1 ? "" : "s");
     rc = rc ? rc : fill_inputs(b, logical, e);
     rc = rc ? rc : make_outputs(b, e);

@@ -102,8 +102,9 @@ static void print_report(const struct product *p, struct strbuf *out)
 {
     const struct library_report *r = &p->report;
     char a[FORMAT_MAX], b[FORMAT_MAX];
-    strbuf_addf(out, "%s for %s, %d thread%s: %d calls of %d kernels\n", p->name, p->target,
-                p->threads, p->threads == 1 ? "" : "s", r->nr_calls, r->nr_kernels);
+    strbuf_addf(out, "%s for %s, %d thread%s: %d call%s of %d kernel%s\n", p->name, p->target,
+                p->threads, p->threads == 1 ? "" : "s", r->nr_calls, r->nr_calls == 1 ? "" : "s",
+                r->nr_kernels, r->nr_kernels == 1 ? "" : "s");
     strbuf_addf(out, "  schedules    %d refined, %d explored, %d default\n", p->nr_refined,
                 p->nr_explored, p->nr_default);
     if (r->nr_stale)

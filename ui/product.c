@@ -124,10 +124,10 @@ static int choose_input(struct compilation *c)
         }
     }
     if (c->o->input && !c->p->input)
-        rc = err_set(c->e, ERR_USAGE, "session \"%s\" does not tune \"%s\" but %.500s",
+        rc = err_set(c->e, ERR_INPUT, "session \"%s\" does not tune \"%s\" but %.500s",
                      c->o->session, c->o->input, strbuf_text(&all));
     else if (!c->o->input && nr > 1)
-        rc = err_set(c->e, ERR_USAGE, "session \"%s\" tunes several models, name one of them behind "
+        rc = err_set(c->e, ERR_INPUT, "session \"%s\" tunes several models, name one of them behind "
                      "it: %.500s", c->o->session, strbuf_text(&all));
     else
         rc = session_check_inputs(c->s, c->e);
@@ -162,7 +162,7 @@ static int open_target(struct compilation *c)
     if (!strcmp(c->backend->target_info(c->target)->target, tuned))
         return 0;
     if (c->o->target)
-        return err_set(c->e, ERR_USAGE, "session \"%s\" was tuned for %s, not for %s, and its "
+        return err_set(c->e, ERR_INPUT, "session \"%s\" was tuned for %s, not for %s, and its "
                        "schedules are not used for another target; tune for that one with "
                        "squall tune --target %s", c->o->session, tuned,
                        c->backend->target_info(c->target)->target, c->o->target);
@@ -189,18 +189,18 @@ static void choose_schedules(struct compilation *c)
     struct product *p = c->p;
     for (int i = 0; i < c->model.tasks.nr; i++) {
         const struct board_task *k = find_task(&c->board, c->model.tasks.task[i]);
-        const struct board_trial *refined = k ? board_trial(&c->board, k->best_refined) : NULL;
-        const struct board_trial *explored = k ? board_trial(&c->board, k->best_explored) : NULL;
-        const struct board_trial *best = refined ? refined : explored;
-        if (!best && k)
-            best = board_trial(&c->board, k->default_trial);
+        int64_t id = !k                 ? 0
+                     : k->best_refined  ? k->best_refined
+                     : k->best_explored ? k->best_explored
+                                        : k->default_trial;
+        const struct board_trial *best = board_trial(&c->board, id);
         c->code[i] = best && best->status == TRIAL_OK && best->code[0] ? best->code : NULL;
-        c->origin[i] = !c->code[i]          ? "default, without a result"
-                       : best == refined    ? "refined"
-                       : best == explored   ? "explored"
-                                            : "default";
-        p->nr_refined += c->code[i] && best == refined;
-        p->nr_explored += c->code[i] && best == explored && best != refined;
+        c->origin[i] = !c->code[i]              ? "default, for want of a result"
+                       : id == k->default_trial ? "default"
+                       : id == k->best_refined  ? "refined"
+                                                : "explored";
+        p->nr_refined += *c->origin[i] == 'r';
+        p->nr_explored += *c->origin[i] == 'e';
     }
 }
 
