@@ -6,6 +6,7 @@ usage: end_to_end.py SQUALL
 """
 import json
 import os
+import pty
 import random
 import signal
 import sqlite3
@@ -119,6 +120,33 @@ class EndToEnd(unittest.TestCase):
         p.stdout.close()
         self.assertEqual(p.wait(TIMEOUT), 130, p.stderr.read())
         p.stderr.close()
+
+    def test_a_closed_terminal_closes_the_session(self):
+        """A terminal hangs up twice, by the kernel and by the shell."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ["TERM"] = "xterm"
+            os.execv(SQUALL, [SQUALL, "tune", "tinynet", "--session", self.session])
+        seen = b""
+        while b"refining" not in seen and b"exploring" not in seen:
+            seen = seen[-64:] + os.read(fd, 4096)
+        os.kill(pid, signal.SIGHUP)
+        os.close(fd)
+        os.kill(pid, signal.SIGHUP)
+        status = os.waitpid(pid, 0)[1]
+        self.assertTrue(os.WIFEXITED(status), status)
+        state = json.loads(run("show", self.session, "--json").stdout)["session"]
+        self.assertEqual((state["state"], state["why"]), ("interrupted", "stopped"))
+
+    def test_nohup_is_respected(self):
+        p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--explore", "4", "--refine",
+                              "0", "--session", self.session], stdout=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        p.stdout.readline()
+        p.send_signal(signal.SIGHUP)
+        out, _ = p.communicate(timeout=TIMEOUT)
+        self.assertEqual(p.returncode, 0)
+        self.assertIn("ended   finished", out)
 
     def test_no_child_outlives_a_killed_search(self):
         p = subprocess.Popen([SQUALL, "tune", "matmul:64x64x64", "--explore", "100000", "--batch",

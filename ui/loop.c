@@ -257,6 +257,14 @@ static void act(struct loop *l, enum action a)
     }
 }
 
+static void hang_up(struct loop *l)
+{
+    if (view_is_live(&l->v, l->b))
+        conductor_command(l->c, TUNE_STOP, -1);
+    l->end = SCREEN_HANGUP;
+    l->leave = true;
+}
+
 static void read_keys(struct loop *l, bool readable)
 {
     int key, nr = 0;
@@ -270,18 +278,8 @@ static void read_keys(struct loop *l, bool readable)
         ask_frame(l, KEY_FRAME_MS);
     }
     l->dead_reads = readable && !nr ? l->dead_reads + 1 : 0;
-    if (l->dead_reads > DEAD_READS) {
-        l->end = SCREEN_HANGUP;
-        l->leave = true;
-    }
-}
-
-static void hang_up(struct loop *l)
-{
-    if (view_is_live(&l->v, l->b))
-        conductor_command(l->c, TUNE_STOP, -1);
-    l->end = SCREEN_HANGUP;
-    l->leave = true;
+    if (l->dead_reads > DEAD_READS)
+        hang_up(l);
 }
 
 static void signals(struct loop *l, unsigned got)

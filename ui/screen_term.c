@@ -134,7 +134,11 @@ static void release_signals(void)
     for (int i = 0; i < NR_CRASH; i++)
         sigaction(crash_signals[i], &term.old_crash[i], NULL);
     for (int i = 0; i < NR_FLAGS; i++)
-        sigaction(flag_signals[i], &term.old_flag[i], NULL);
+        if (flag_signals[i] != SIGHUP)
+            sigaction(flag_signals[i], &term.old_flag[i], NULL);
+    /* A closing terminal hangs up twice, by the kernel and by the shell, and after the first a
+     * session is still to be closed. */
+    signal(SIGHUP, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &term.old_mask, NULL);
     stack_t off = {.ss_flags = SS_DISABLE};
     sigaltstack(&off, NULL);
@@ -239,6 +243,10 @@ unsigned term_wait(struct pollfd *fds, int nr, int64_t timeout_ns)
     if (n <= 0)
         for (int i = 0; i < nr; i++)
             fds[i].revents = 0;
+    /* With a descriptor ready, no signal is let through: a closed terminal, which always is, would
+     * keep its own SIGHUP out. */
+    if (n > 0)
+        ppoll(NULL, 0, &(struct timespec){0}, &term.wait_mask);
     /* The signals are blocked here: nothing can be set between reading and clearing. */
     unsigned got = (unsigned)flags;
     flags = 0;

@@ -66,13 +66,18 @@ static int table_columns(void)
     return TABLE_COLUMNS;
 }
 
+/* Those that the parent has ignored (nohup; a shell's background) stay ignored: a blocked signal
+ * would come through all the same. */
 static int open_signals(sigset_t *before)
 {
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        struct sigaction sa;
+        if (sigaction(wanted[i], NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
+            sigaddset(&set, wanted[i]);
+    }
     pthread_sigmask(SIG_BLOCK, &set, before);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -144,6 +149,7 @@ int watch_run(const struct cli_options *o, struct queue *events, struct conducto
     }
     strbuf_release(&w.text);
     close(signals);
+    signal(SIGHUP, SIG_IGN); /* it may come again, before the session is closed */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return !c && w.interrupts ? ERR_INTERRUPTED : 0;
 }
