@@ -188,16 +188,12 @@ static struct reduced reduce(const struct shape *s, LLVMValueRef x)
                             fma_(s, n, real(s, -ln2_low), r)};
 }
 
-/* The power of two whose exponent field is `biased`. */
-static LLVMValueRef with_exponent(const struct shape *s, LLVMValueRef biased)
-{
-    return from_bits(s, integer(s, LLVMShl, biased, whole(s, s->is_double ? 52 : 23)));
-}
-
 /* 2^n for an exponent of a normal number. */
 static LLVMValueRef power_of_two(const struct shape *s, LLVMValueRef n)
 {
-    return with_exponent(s, integer(s, LLVMAdd, n, whole(s, s->is_double ? 1023 : 127)));
+    int mantissa = s->is_double ? 52 : 23, bias = s->is_double ? 1023 : 127;
+    LLVMValueRef biased = integer(s, LLVMAdd, n, whole(s, bias));
+    return from_bits(s, integer(s, LLVMShl, biased, whole(s, mantissa)));
 }
 
 LLVMValueRef emit_exp(struct emitter *m, LLVMValueRef x)
@@ -211,10 +207,9 @@ LLVMValueRef emit_exp(struct emitter *m, LLVMValueRef x)
     LLVMValueRef p = fma_(&s, POLYNOMIAL(&s, a.r, c), mul(&s, a.r, a.r), a.r);
     p = add(&s, p, real(&s, 1));
     /* n is from -150 to 128: in two steps, of which the second rounds denormals once. */
-    LLVMValueRef both = integer(&s, LLVMAdd, a.n, whole(&s, 2 * 127));
-    LLVMValueRef half = integer(&s, LLVMLShr, both, whole(&s, 1));
-    p = mul(&s, p, with_exponent(&s, half));
-    return mul(&s, p, with_exponent(&s, integer(&s, LLVMSub, both, half)));
+    LLVMValueRef half = integer(&s, LLVMAShr, a.n, whole(&s, 1));
+    p = mul(&s, p, power_of_two(&s, half));
+    return mul(&s, p, power_of_two(&s, integer(&s, LLVMSub, a.n, half)));
 }
 
 /* With t = e^2|x| - 1 it is t / (t + 2): t keeps its precision where |x| is small, and the quotient

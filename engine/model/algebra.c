@@ -59,6 +59,8 @@ static bool is_affine(struct graph *g, struct node *n)
     bool commutes = n->op.kind == OP_ADD || n->op.kind == OP_MUL;
     if (!commutes && n->op.kind != OP_SUB && n->op.kind != OP_DIV)
         return false;
+    if (g->value[n->out]->type != GRAPH_F32) /* a reciprocal would be inexact where it may not be */
+        return false;
     if (commutes && g->value[n->in[0]]->is_const) {
         int swap = n->in[0];
         n->in[0] = n->in[1];

@@ -117,11 +117,22 @@ static bool risks_lanes(const struct fuser *f, const struct node *n)
     double v;
     if (f->block == 1 || s->rank != 4 || s->dim[1] % f->block == 0 || op_keeps_lanes(n->op.kind))
         return false;
-    if (n->op.kind == OP_DIV)
+    if (op_divides(n->op.kind))
         return !f->g->value[n->in[1]]->is_const;
     if (n->op.kind == OP_POW)
         return !graph_const_scalar(f->g, n->in[1], &v) || v < 0;
     return true;
+}
+
+/* Operands of the operators so far: at least as many as come from outside. */
+static int count_operands(const struct fuser *f, const struct growth *w)
+{
+    int nr = 0;
+    for (int i = 0; i < w->group->nr; i++)
+        nr += f->g->node[w->group->node[i]]->nr_in;
+    for (int i = 0; i < w->nr_trial; i++)
+        nr += f->g->node[w->trial[i]]->nr_in;
+    return nr;
 }
 
 static bool may_join(const struct fuser *f, const struct growth *w, int node)
@@ -132,6 +143,8 @@ static bool may_join(const struct fuser *f, const struct growth *w, int node)
     if (!shape_equal(&f->g->value[n->out]->shape, &f->g->value[w->result]->shape))
         return false;
     if (w->group->nr + w->nr_trial >= KERNEL_OPS || expression_size(f, w, node) > MAX_EXPRESSION)
+        return false;
+    if (count_operands(f, w) + n->nr_in > KERNEL_OPERANDS)
         return false;
     return !(w->product && risks_lanes(f, n));
 }
@@ -180,15 +193,6 @@ static void commit(struct fuser *f, struct growth *w)
     }
     w->result = f->g->node[w->trial[w->nr_trial - 1]]->out;
     w->nr_trial = 0;
-}
-
-/* Operands of the group so far that come from outside. */
-static int count_operands(const struct fuser *f, const struct growth *w)
-{
-    int nr = 0;
-    for (int i = 0; i < w->group->nr; i++)
-        nr += f->g->node[w->group->node[i]]->nr_in;
-    return nr;
 }
 
 /*

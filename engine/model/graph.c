@@ -28,7 +28,8 @@ const char *op_text(enum op_kind kind)
 {
     static const char *const other[] = {"conv",    "matmul", "pool",    "reduce",
                                         "softmax", "lrn",    "concat",  "transpose",
-                                        "pad",     "slice",  "reshape", "relayout"};
+                                        "gather",  "pad",    "slice",   "reshape",
+                                        "relayout"};
     return op_is_element(kind) ? element[kind].text : other[kind - OP_NR_ELEMENT];
 }
 
@@ -81,11 +82,12 @@ void graph_free(struct graph *g)
     if (!g)
         return;
     /* Views of constants share elements: the first of a group owns them. */
-    for (int i = 0; i < g->nr_values; i++)
-        if (g->value[i]->owns) {
+    for (int i = 0; i < g->nr_values; i++) {
+        if (g->value[i]->owns)
             free(g->value[i]->f32);
+        if (g->value[i]->owns_i64)
             free(g->value[i]->i64);
-        }
+    }
     free(g->value);
     free(g->node);
     free(g->input);
@@ -128,11 +130,17 @@ static int checked_shape(struct shape *s, const char *what, const char *name, in
 
 int graph_input(struct graph *g, const char *name, int rank, const int64_t *dim, struct err *e)
 {
+    return graph_input_of(g, name, GRAPH_F32, rank, dim, e);
+}
+
+int graph_input_of(struct graph *g, const char *name, enum graph_type type, int rank,
+                   const int64_t *dim, struct err *e)
+{
     struct shape s;
     int rc = checked_shape(&s, "input", name, rank, dim, false, e);
     if (rc)
         return rc;
-    int v = graph_add_value(g, name, GRAPH_F32, &s);
+    int v = graph_add_value(g, name, type, &s);
     g->value[v]->is_input = true;
     GROW(g->input, g->nr_inputs, g->cap_inputs);
     g->input[g->nr_inputs++] = v;
@@ -178,7 +186,7 @@ int graph_const_i64(struct graph *g, const char *name, int rank, const int64_t *
     struct value *c = g->value[v];
     size_t bytes = (size_t)shape_size(&c->shape) * sizeof *data;
     c->i64 = xmalloc(bytes);
-    c->owns = true;
+    c->owns_i64 = true;
     if (bytes)
         memcpy(c->i64, data, bytes);
     return v;
@@ -201,7 +209,9 @@ int graph_const_view(struct graph *g, int value, const struct shape *shape)
     assert(from->is_const && shape_size(shape) == shape_size(&from->shape));
     if (from->node >= 0 && !from->f32) { /* not computed yet: a view must be computed too */
         struct op op = {.kind = OP_RESHAPE};
-        return graph_add_node(g, &op, "", &value, 1, shape);
+        int view = graph_add_node(g, &op, "", &value, 1, shape);
+        g->value[view]->type = from->type;
+        return view;
     }
     int v = graph_add_value(g, from->name, from->type, shape);
     struct value *to = g->value[v];
@@ -209,6 +219,7 @@ int graph_const_view(struct graph *g, int value, const struct shape *shape)
     to->is_const = true;
     to->is_fill = from->is_fill;
     to->is_any = from->is_any;
+    to->refused = from->refused;
     to->view_of = from->view_of >= 0 ? from->view_of : value;
     to->fill = from->fill;
     to->f32 = from->f32;
@@ -227,7 +238,7 @@ static void fold_node(struct graph *g, struct node *n)
         if (!v->is_const)
             return;
         any |= v->is_any;
-        small &= shape_size(&v->shape) <= EAGER_INPUT && (v->f32 || v->is_fill);
+        small &= shape_size(&v->shape) <= EAGER_INPUT && (v->f32 || v->i64 || v->is_fill);
     }
     n->constant = out->is_const = true;
     out->is_any = any;
@@ -273,8 +284,9 @@ int graph_output(struct graph *g, int value, struct err *e)
     if (value < 0 || value >= g->nr_values)
         return err_set(e, ERR_INPUT, "an output is no value of the graph");
     struct value *v = g->value[value];
-    if (v->type != GRAPH_F32)
-        return err_set(e, ERR_UNSUPPORTED, "output \"%s\" is not float32", v->name);
+    if (v->type == GRAPH_OTHER || v->refused)
+        return err_set(e, ERR_UNSUPPORTED, "output \"%s\" is %s, which kernels do not compute with",
+                       v->name, v->refused ? v->refused : "of a type");
     v->is_output = true;
     GROW(g->output, g->nr_outputs, g->cap_outputs);
     g->output[g->nr_outputs++] = value;
@@ -350,11 +362,11 @@ static bool materialise(struct value *v, struct budget *b)
 {
     if (v->f32)
         return true;
-    if (!v->is_fill || v->type != GRAPH_F32 || !(v->f32 = budget_floats(b, &v->shape)))
+    if ((!v->is_fill && !v->i64) || !(v->f32 = budget_floats(b, &v->shape)))
         return false;
     v->owns = true;
     for (int64_t i = 0, n = shape_size(&v->shape); i < n; i++)
-        v->f32[i] = (float)v->fill;
+        v->f32[i] = v->i64 ? (float)v->i64[i] : (float)v->fill;
     return true;
 }
 
@@ -366,7 +378,7 @@ static bool compute_node(struct graph *g, struct node *n, struct budget *b)
     bool ok = true;
     for (int i = 0; i < n->nr_in && ok; i++) {
         struct value *v = g->value[n->in[i]];
-        ok = v->type == GRAPH_F32 && materialise(v, b);
+        ok = materialise(v, b);
         in[i] = v->f32;
         shape[i] = &v->shape;
     }
@@ -412,7 +424,7 @@ static bool compute_behind(struct graph *g, int value, struct budget *b)
 const float *graph_const_data(struct graph *g, int value, size_t limit, struct err *e)
 {
     struct value *v = g->value[value];
-    if (!v->is_const || v->type != GRAPH_F32 || v->is_any) {
+    if (!v->is_const || v->type == GRAPH_OTHER || v->is_any) {
         err_set(e, ERR_INPUT, "value \"%s\" is no constant with known numbers", v->name);
         return NULL;
     }

@@ -34,23 +34,28 @@
 #include "engine/base/err.h"
 #include "engine/model/op.h"
 
-/* GRAPH_OTHER: a type that no kernel computes with; only passed on. */
-enum graph_type { GRAPH_F32, GRAPH_I64, GRAPH_OTHER };
+/*
+ * Kernels compute with float32 alone. What varies and is of whole numbers (int32, int64) or of truth
+ * is held in float32, too: whole numbers are exact up to 2^24, which is enough for indices, shapes
+ * and masks. GRAPH_OTHER: a type that no kernel computes with; only passed on.
+ */
+enum graph_type { GRAPH_F32, GRAPH_I64, GRAPH_BOOL, GRAPH_OTHER };
 
 /*
- * A constant has either its elements in f32/i64, or is `fill` everywhere (never stored: weights of
+ * A constant has either its elements in f32/i64 (whatever its type), or is `fill` everywhere (never stored: weights of
  * 400 MB exist that are one number), or is computed by `node` from other constants when asked for
  * (graph_const_data), or is "any" value: a shape whose numbers do not matter, as in a script.
  */
 struct value {
     const char *name;
     enum graph_type type;
+    const char *refused; /* "uint8": parameters may be of this type, operands not; or NULL */
     struct shape shape;
     bool is_const, is_fill, is_any;
     bool is_input, is_output;
     bool flows; /* input or output that stays in the layout of the activations, not plain */
     bool is_scale; /* constant factor or variance: numbers made up for it are positive */
-    bool owns;  /* f32 and i64 are freed with this value, not with one it is a view of */
+    bool owns, owns_i64; /* f32, i64 are freed with this value, not with one it is a view of */
     double fill;
     float *f32;
     int64_t *i64;
@@ -82,6 +87,9 @@ struct graph *graph_new(const char *name, int opset);
 void graph_free(struct graph *g);
 
 int graph_input(struct graph *g, const char *name, int rank, const int64_t *dim, struct err *e);
+/* Of another type than float32. */
+int graph_input_of(struct graph *g, const char *name, enum graph_type type, int rank,
+                   const int64_t *dim, struct err *e);
 
 /* Constants. `data` NULL: any values (weights of a script), for float32 only. */
 int graph_const_f32(struct graph *g, const char *name, int rank, const int64_t *dim,
@@ -131,8 +139,11 @@ int graph_finish(struct graph *g, struct err *e);
 /* Names of all operators, separated by blanks. */
 const char *graph_operators(void);
 
+/* Is input `i` of the ONNX operator `op` no operand but a parameter, which must be a constant? */
+bool graph_is_parameter(const char *op, int i);
+
 /*
- * The elements of a float32 constant, computed at the first call and kept; NULL and a sentence
+ * The elements of a constant as float32, computed at the first call and kept; NULL and a sentence
  * where it is no constant, has no values of its own, or needs more than `limit` bytes in all.
  */
 const float *graph_const_data(struct graph *g, int value, size_t limit, struct err *e);

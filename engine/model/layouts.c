@@ -199,6 +199,11 @@ static struct choice choose_move(const struct flow *f, const struct node *n)
         return n->op.axes & 3u ? plain : same;
     case OP_LRN: /* windows of channels cross blocks; they may not meet lanes of padding */
         return xs->dim[1] % f->block == 0 && n->op.size <= xs->dim[1] ? same : plain;
+    case OP_GATHER: /* along space; the channel that is 1 of an output's is no block */
+        return n->op.axis >= 2 && xs->rank == 4 && (n->op.each || ys->rank == 4) &&
+                       xs->dim[1] == ys->dim[1]
+                   ? same
+                   : plain;
     case OP_PAD:
     case OP_SLICE:
         return n->op.at[1] == 0 && xs->dim[1] == ys->dim[1] &&

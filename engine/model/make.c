@@ -179,6 +179,13 @@ static const struct wl_expr *two_sided(struct workload *w, const struct wl_expr 
     return add(w, wl_binary(w, WL_MAX, x, lit(w, 0)), mul(w, below, low));
 }
 
+static const struct wl_expr *trunc_of(struct workload *w, const struct wl_expr *x)
+{
+    const struct wl_expr *high = wl_binary(w, WL_MAX, x, lit(w, 0));
+    const struct wl_expr *low = wl_binary(w, WL_MAX, wl_unary(w, WL_NEG, x), lit(w, 0));
+    return wl_binary(w, WL_SUB, wl_unary(w, WL_FLOOR, high), wl_unary(w, WL_FLOOR, low));
+}
+
 static const struct wl_expr *element1(struct workload *w, const struct op *op,
                                       const struct wl_expr *x)
 {
@@ -230,6 +237,23 @@ static const struct wl_expr *element1(struct workload *w, const struct op *op,
         return wl_unary(w, WL_EXP, x);
     case OP_LOG:
         return wl_unary(w, WL_LOG, x);
+    case OP_FLOOR:
+        return wl_unary(w, WL_FLOOR, x);
+    case OP_CEIL:
+        return wl_unary(w, WL_NEG, wl_unary(w, WL_FLOOR, wl_unary(w, WL_NEG, x)));
+    case OP_ROUND:
+        return wl_unary(w, WL_ROUND, x);
+    case OP_TRUNC:
+        return trunc_of(w, x);
+    case OP_SIGN:
+        return wl_binary(w, WL_SUB, wl_binary(w, WL_LESS, lit(w, 0), x),
+                         wl_binary(w, WL_LESS, x, lit(w, 0)));
+    case OP_SIN:
+        return wl_unary(w, WL_SIN, x);
+    case OP_COS:
+        return wl_unary(w, WL_COS, x);
+    case OP_NOT:
+        return wl_binary(w, WL_EQUAL, x, lit(w, 0));
     case OP_NEG:
         return wl_unary(w, WL_NEG, x);
     case OP_ABS:
@@ -240,22 +264,42 @@ static const struct wl_expr *element1(struct workload *w, const struct op *op,
     }
 }
 
-const struct wl_expr *make_element(struct workload *w, const struct op *op, const struct wl_expr *x,
-                                   const struct wl_expr *y)
+static const struct wl_expr *element2(struct workload *w, const struct op *op,
+                                      const struct wl_expr *x, const struct wl_expr *y)
 {
     static const enum wl_op binary[] = {
         [OP_ADD] = WL_ADD, [OP_SUB] = WL_SUB, [OP_MUL] = WL_MUL, [OP_DIV] = WL_DIV,
-        [OP_POW] = WL_POW, [OP_MAX] = WL_MAX, [OP_MIN] = WL_MIN};
-    if (op_operands(op->kind) == 1)
-        return element1(w, op, x);
-    if (op->kind == OP_PRELU)
+        [OP_POW] = WL_POW, [OP_MAX] = WL_MAX, [OP_MIN] = WL_MIN, [OP_LESS] = WL_LESS,
+        [OP_EQUAL] = WL_EQUAL};
+    switch (op->kind) {
+    case OP_PRELU:
         return two_sided(w, x, y, false);
-    /* Powers that are cheap as products. */
-    if (op->kind == OP_POW && y->op == WL_LITERAL && y->literal == 2)
-        return mul(w, x, x);
-    if (op->kind == OP_POW && y->op == WL_LITERAL && y->literal == 0.5f)
-        return wl_unary(w, WL_SQRT, x);
-    return wl_binary(w, binary[op->kind], x, y);
+    case OP_LESS_EQUAL: /* not the reverse of "more": neither holds for no number */
+        return add(w, wl_binary(w, WL_LESS, x, y), wl_binary(w, WL_EQUAL, x, y));
+    case OP_MOD:
+        return wl_binary(w, WL_SUB, x,
+                         mul(w, y, wl_unary(w, WL_FLOOR, wl_binary(w, WL_DIV, x, y))));
+    case OP_FMOD:
+        return wl_binary(w, WL_SUB, x, mul(w, y, trunc_of(w, wl_binary(w, WL_DIV, x, y))));
+    case OP_POW: /* powers that are cheap as products */
+        if (y->op == WL_LITERAL && y->literal == 2)
+            return mul(w, x, x);
+        if (y->op == WL_LITERAL && y->literal == 0.5f)
+            return wl_unary(w, WL_SQRT, x);
+        return wl_binary(w, WL_POW, x, y);
+    default:
+        return wl_binary(w, binary[op->kind], x, y);
+    }
+}
+
+const struct wl_expr *make_element(struct workload *w, const struct op *op,
+                                   const struct wl_expr *const *in)
+{
+    if (op->kind == OP_WHERE) {
+        const struct wl_expr *other = wl_binary(w, WL_EQUAL, in[0], lit(w, 0));
+        return add(w, wl_binary(w, WL_KEEP, in[0], in[1]), wl_binary(w, WL_KEEP, other, in[2]));
+    }
+    return op_operands(op->kind) == 1 ? element1(w, op, in[0]) : element2(w, op, in[0], in[1]);
 }
 
 const struct wl_expr *make_epilogue(struct maker *m, int stage, const struct domain *d, int from,
@@ -267,16 +311,16 @@ const struct wl_expr *make_epilogue(struct maker *m, int stage, const struct dom
         have[k->op[from - 1].out] = first;
     for (int i = from; i < k->nr_ops; i++) {
         const struct kernel_op *o = &k->op[i];
-        const struct wl_expr *in[2] = {0};
+        const struct wl_expr *in[3] = {0};
         for (int j = 0; j < o->nr_in; j++) {
             int s = o->in[j];
             /* Lanes of padding must stay finite: there a divisor is 1. */
-            float pad = o->op.kind == OP_DIV && j == 1 ? 1 : 0;
+            float pad = op_divides(o->op.kind) && j == 1 ? 1 : 0;
             in[j] = have[s]
                         ? have[s]
                         : load_slot(m, stage, s, d->at + (d->rank - k->slot[s].shape.rank), pad);
         }
-        last = have[o->out] = make_element(m->w, &o->op, in[0], in[1]);
+        last = have[o->out] = make_element(m->w, &o->op, in);
     }
     return last;
 }
@@ -391,6 +435,9 @@ void make_workload(const struct kernel *k, struct task *t, int *tensor)
         break;
     case OP_RELAYOUT:
         make_relayout(&m);
+        break;
+    case OP_GATHER:
+        make_gather(&m);
         break;
     default:
         make_move(&m);

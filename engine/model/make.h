@@ -65,8 +65,8 @@ const struct wl_expr *make_epilogue(struct maker *m, int stage, const struct dom
 void make_out(struct maker *m, const struct domain *d, int temp);
 
 /* One operator on elements. */
-const struct wl_expr *make_element(struct workload *w, const struct op *op, const struct wl_expr *x,
-                                   const struct wl_expr *y);
+const struct wl_expr *make_element(struct workload *w, const struct op *op,
+                                   const struct wl_expr *const *in);
 
 /* The workload of the kernel, up to workload_finish(); also data and reduce_length of the task. */
 void make_workload(const struct kernel *k, struct task *t, int *tensor);
@@ -79,6 +79,7 @@ void make_softmax(struct maker *m);
 void make_lrn(struct maker *m);
 void make_concat(struct maker *m);
 void make_relayout(struct maker *m);
+void make_gather(struct maker *m);
 void make_move(struct maker *m); /* transpose, pad, slice, operators on elements */
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/arena.h"
 #include "engine/model/make.h"
 
 /* ---- reductions over a set of axes ---- */
@@ -267,6 +268,55 @@ void make_relayout(struct maker *m)
         unpack_stage(m, "unpack", x, 0, full, x->block);
     if (rest)
         unpack_stage(m, "unpack_rest", x, full, 1, rest);
+}
+
+/* Numbers that make sense as indices, where a task is measured on its own. */
+static void fill_indices(struct maker *m, int slot, int64_t extent)
+{
+    enum { MOST = 1 << 22 };
+    const struct slot *s = &m->k->slot[slot];
+    int64_t n = shape_size(&s->shape);
+    if (s->role != SLOT_INPUT || n > MOST)
+        return;
+    float *data = m->t->data[m->tensor[slot]] = xmalloc((size_t)n * sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) % (uint64_t)extent);
+}
+
+/* Index of an element as it is in the list: from the end where it may be below 0. */
+static const struct wl_expr *load_index(struct maker *m, int st, int slot, int64_t extent,
+                                        const struct position *at)
+{
+    const struct wl_expr *i = load_slot(m, st, slot, at, 0);
+    if (!m->k->op[0].op.wraps)
+        return i;
+    const struct wl_expr *below = wl_binary(m->w, WL_LESS, i, wl_literal(m->w, 0));
+    return wl_binary(m->w, WL_ADD, i,
+                     wl_binary(m->w, WL_MUL, below, wl_literal(m->w, (float)extent)));
+}
+
+void make_gather(struct maker *m)
+{
+    const struct kernel_op *o = &m->k->op[0];
+    const struct slot *x = &m->k->slot[o->in[0]], *list = &m->k->slot[o->in[1]];
+    struct domain d = make_domain(&m->k->slot[m->k->op[m->k->nr_ops - 1].out], false, 1);
+    int st = make_stage(m, "out", m->out, WL_NONE, &d), axis = o->op.axis;
+    int64_t extent = x->shape.dim[axis];
+    /* In the index: nothing where it is picked, and where the extent is 1. */
+    struct affine idx[LAYOUT_MAX_DIMS] = {0};
+    for (int i = 0; i < x->shape.rank; i++) {
+        int from = o->op.each || i < axis ? i : i + list->shape.rank - 1;
+        bool blocked = x->block > 1 && i == 1;
+        if (i != axis && x->shape.dim[i] > 1)
+            idx[i] = blocked ? d.at[from].outer : d.at[from].whole;
+        if (blocked)
+            idx[x->shape.rank] = d.at[from].lane;
+    }
+    const struct wl_expr *at =
+        load_index(m, st, o->in[1], extent, o->op.each ? d.at : d.at + axis);
+    fill_indices(m, o->in[1], extent);
+    const struct wl_expr *v = wl_pick(m->w, m->tensor[o->in[0]], idx, axis, at);
+    m->w->stage[st].body = make_epilogue(m, st, &d, 1, v);
 }
 
 /* Position in the input of a movement for a position in its output. */

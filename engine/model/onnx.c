@@ -19,9 +19,6 @@
 
 /* ---- names ---- */
 
-/* A value that a node gives but that this program cannot. */
-enum { VALUE_NONE = -1, VALUE_UNKNOWN = -2, VALUE_NOT_GIVEN = -3 };
-
 static struct name_entry *find_slot(const struct name_map *m, const char *name)
 {
     size_t i = (size_t)hash64(HASH64_INIT, name, strlen(name)) & (m->cap - 1);
@@ -30,13 +27,13 @@ static struct name_entry *find_slot(const struct name_map *m, const char *name)
     return &m->entry[i];
 }
 
-static int find_name(const struct name_map *m, const char *name)
+int onnx_find(const struct name_map *m, const char *name)
 {
     const struct name_entry *s = m->cap ? find_slot(m, name) : NULL;
     return s && s->name ? s->value : VALUE_UNKNOWN;
 }
 
-static void set_name(struct name_map *m, const char *name, int value)
+void onnx_set(struct name_map *m, const char *name, int value)
 {
     if (2 * (m->nr + 1) > m->cap) {
         struct name_map old = *m;
@@ -88,110 +85,10 @@ static void read_initializers(struct onnx_reader *r, const Onnx__GraphProto *g)
         const Onnx__TensorProto *t = g->initializer[i];
         if (!t->name || !*t->name)
             onnx_fail(r, ERR_INPUT, "initializer %zu has no name", i);
-        else if (find_name(&r->names, t->name) != VALUE_UNKNOWN)
+        else if (onnx_find(&r->names, t->name) != VALUE_UNKNOWN)
             onnx_fail(r, ERR_INPUT, "initializer \"%s\" is there twice", onnx_clean(r, t->name));
         else
-            set_name(&r->names, t->name, onnx_tensor(r, t, onnx_clean(r, t->name)));
-    }
-}
-
-/* ---- inputs ---- */
-
-static bool contains_batch(const char *name)
-{
-    return name && (strcmp(name, "N") == 0 || strstr(name, "batch") || strstr(name, "Batch"));
-}
-
-/* Extents of an input. A free one is 1 where it is the batch, else the model must say. */
-static bool input_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *shape, const char *name,
-                       int64_t *dim)
-{
-    for (size_t i = 0; i < shape->n_dim; i++) {
-        const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
-        bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        if (fixed && d->dim_value > 0)
-            dim[i] = d->dim_value;
-        else if (fixed && d->dim_value < -1)
-            return !onnx_fail(r, ERR_INPUT, "dimension %zu of input \"%s\" is %lld", i, name,
-                              (long long)d->dim_value);
-        else if (i == 0 || (named && contains_batch(d->dim_param)))
-            dim[i] = 1;
-        else
-            return !onnx_fail(
-                r, ERR_UNSUPPORTED,
-                "dimension %zu of input \"%s\" is free (\"%s\"), export the model with "
-                "fixed sizes",
-                i, name, named ? onnx_clean(r, d->dim_param) : "?");
-    }
-    return true;
-}
-
-/* In a conformance case whatever is no array of float32 is a constant of the file that goes with
- * it. */
-static void bind_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v, const char *path)
-{
-    size_t size;
-    void *bytes = onnx_slurp(path, &size, r->e);
-    Onnx__TensorProto *t = bytes ? onnx__tensor_proto__unpack(NULL, size, bytes) : NULL;
-    free(bytes);
-    if (!t)
-        onnx_fail(r, ERR_INPUT, "\"%s\" is no tensor", path);
-    int value = t ? onnx_tensor(r, t, onnx_clean(r, v->name)) : -1;
-    if (value >= 0)
-        set_name(&r->names, v->name, value);
-    if (t)
-        onnx__tensor_proto__free_unpacked(t, NULL);
-}
-
-static void read_input(struct onnx_reader *r, const Onnx__ValueInfoProto *v)
-{
-    const char *name = onnx_clean(r, v->name);
-    const Onnx__TypeProto__Tensor *t =
-        v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type
-                                                                              : NULL;
-    int64_t dim[LAYOUT_MAX_DIMS];
-    int value;
-    if (!t || !t->shape) {
-        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" is no tensor of known shape", name);
-        return;
-    }
-    if (t->shape->n_dim > LAYOUT_MAX_DIMS) {
-        onnx_fail(r, ERR_UNSUPPORTED, "input \"%s\" has %zu dimensions, at most %d are supported",
-                  name, t->shape->n_dim, LAYOUT_MAX_DIMS);
-        return;
-    }
-    if (!input_dims(r, t->shape, name, dim))
-        return;
-    int at = r->nr_bound++;
-    if (r->bind && at < r->bind->nr) {
-        r->bind->value[at] = -1;
-        if (t->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
-            (t->elem_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || t->shape->n_dim == 0)) {
-            bind_input(r, v, r->bind->path[at]);
-            return;
-        }
-        r->bind->value[at] = r->g->nr_values;
-    }
-    if (t->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        value = graph_input(r->g, name, (int)t->shape->n_dim, dim, r->e);
-    else /* an error only for an operator that computes with it */
-        value = graph_add_value(r->g, name, GRAPH_OTHER, &(struct shape){1, {1}});
-    if (value < 0)
-        r->rc = value;
-    else
-        set_name(&r->names, v->name, value);
-}
-
-static void read_inputs(struct onnx_reader *r, const Onnx__GraphProto *g)
-{
-    for (size_t i = 0; i < g->n_input && !r->rc; i++) {
-        const Onnx__ValueInfoProto *v = g->input[i];
-        if (!v->name || !*v->name)
-            onnx_fail(r, ERR_INPUT, "input %zu has no name", i);
-        /* Up to IR 3 initializers are listed here too. */
-        else if (find_name(&r->names, v->name) == VALUE_UNKNOWN)
-            read_input(r, v);
+            onnx_set(&r->names, t->name, onnx_tensor(r, t, onnx_clean(r, t->name)));
     }
 }
 
@@ -266,7 +163,7 @@ static int input_of_node(struct onnx_reader *r, const Onnx__GraphProto *g, const
 {
     if (!name || !*name)
         return VALUE_NONE;
-    int v = find_name(&r->names, name);
+    int v = onnx_find(&r->names, name);
     if (v == VALUE_NOT_GIVEN)
         onnx_fail(r, ERR_UNSUPPORTED, "node \"%s\" reads \"%s\", an output that is not supported",
                   node_name(r, n), onnx_clean(r, name));
@@ -307,10 +204,10 @@ static void call_node(struct onnx_reader *r, const Onnx__GraphProto *g, const On
         const char *name = n->output[i];
         if (!*name)
             continue;
-        if (find_name(&r->names, name) != VALUE_UNKNOWN)
+        if (onnx_find(&r->names, name) != VALUE_UNKNOWN)
             onnx_fail(r, ERR_INPUT, "node \"%s\" computes \"%s\", which is there already",
                       node_name(r, n), out_name[i]);
-        set_name(&r->names, name, out[i] >= 0 ? out[i] : VALUE_NOT_GIVEN);
+        onnx_set(&r->names, name, out[i] >= 0 ? out[i] : VALUE_NOT_GIVEN);
     }
     free(attr);
     free(out_name);
@@ -327,9 +224,8 @@ static void read_nodes(struct onnx_reader *r, const Onnx__GraphProto *g)
         else if (n->domain && *n->domain && strcmp(n->domain, "ai.onnx") != 0)
             onnx_fail(r, ERR_UNSUPPORTED,
                       "operator \"%s\" of node \"%s\" is of domain \"%s\", which is not "
-                      "supported; supported are: %s",
-                      onnx_clean(r, n->op_type), node_name(r, n), onnx_clean(r, n->domain),
-                      graph_operators());
+                      "supported; squall check --help lists all",
+                      onnx_clean(r, n->op_type), node_name(r, n), onnx_clean(r, n->domain));
         else
             call_node(r, g, n);
     }
@@ -339,7 +235,7 @@ static void read_outputs(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_output && !r->rc; i++) {
         const char *name = g->output[i]->name;
-        int v = name ? find_name(&r->names, name) : VALUE_UNKNOWN;
+        int v = name ? onnx_find(&r->names, name) : VALUE_UNKNOWN;
         if (v < 0)
             onnx_fail(r, v == VALUE_NOT_GIVEN ? ERR_UNSUPPORTED : ERR_INPUT, "output \"%s\" is %s",
                       onnx_clean(r, name),
@@ -407,12 +303,13 @@ static char *model_name(struct arena *a, const char *path)
     return name;
 }
 
-static struct graph *parse(const void *data, size_t size, const char *name,
-                           const struct onnx_case *bind, struct err *e)
+static struct graph *parse(const void *data, size_t size, const char *name, const char *folder,
+                           const struct onnx_options *o, struct err *e)
 {
+    static const struct onnx_options none;
     struct budget budget = {.limit = UNPACK_BYTES + 2 * size};
     ProtobufCAllocator alloc = {budget_alloc, budget_free, &budget};
-    struct onnx_reader r = {.e = e, .bind = bind};
+    struct onnx_reader r = {.e = e, .options = o ? o : &none, .folder = folder};
     if (!onnx_wire_is_sound(data, size)) {
         err_set(e, ERR_INPUT, "\"%s\" is not an ONNX file, is truncated, or is nested too deeply",
                 name);
@@ -430,7 +327,7 @@ static struct graph *parse(const void *data, size_t size, const char *name,
     }
     r.g = graph_new(model_name(&r.arena, name), opset_of(m));
     read_initializers(&r, m->graph);
-    read_inputs(&r, m->graph);
+    onnx_inputs(&r, m->graph);
     read_nodes(&r, m->graph);
     read_outputs(&r, m->graph);
     if (r.rc) {
@@ -446,28 +343,32 @@ static struct graph *parse(const void *data, size_t size, const char *name,
 
 struct graph *onnx_parse(const void *data, size_t size, const char *name, struct err *e)
 {
-    return parse(data, size, name, NULL, e);
+    return parse(data, size, name, NULL, NULL, e);
 }
 
-struct graph *onnx_read_case(const char *path, const struct onnx_case *bind, struct err *e)
+struct graph *onnx_read_as(const char *path, const struct onnx_options *o, struct err *e)
 {
     size_t size;
     void *data = onnx_slurp(path, &size, e);
-    struct graph *g = data ? parse(data, size, path, bind, e) : NULL;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    struct graph *g = data && folder ? parse(data, size, path, folder, o, e) : NULL;
+    free(folder);
     free(data);
     return g;
 }
 
 struct graph *onnx_read(const char *path, struct err *e)
 {
-    return onnx_read_case(path, NULL, e);
+    return onnx_read_as(path, NULL, e);
 }
 
 int model_tasks_from_onnx(const char *path, const struct model_options *o, struct task_list *out,
                           struct err *e)
 {
     struct err own = ERR_INIT;
-    struct graph *g = onnx_read(path, e ? e : (e = &own));
+    struct onnx_options how = {.shape = o->shape, .nr_shapes = o->nr_shapes};
+    struct graph *g = onnx_read_as(path, &how, e ? e : (e = &own));
     if (!g)
         return e->code;
     int rc = model_tasks_from_graph(g, o, out, e);

@@ -146,6 +146,11 @@ static int64_t typed_int(const Onnx__TensorProto *t, size_t i)
     }
 }
 
+static bool is_beside(const Onnx__TensorProto *t)
+{
+    return t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
 /* Checks dimensions and the amount of data; *nr gets the number of elements. */
 static bool check_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
                          size_t *nr)
@@ -166,34 +171,29 @@ static bool check_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, cons
     if (size < 0)
         onnx_fail(r, ERR_LIMIT, "tensor \"%s\" has a negative dimension or more than 2^31 elements",
                   name);
-    else if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL || t->n_external_data)
-        onnx_fail(
-            r, ERR_UNSUPPORTED,
-            "tensor \"%s\" keeps its data in another file, save the model with its data inside",
-            name);
     else if (t->segment)
         onnx_fail(r, ERR_UNSUPPORTED, "tensor \"%s\" is stored in segments", name);
-    else if (raw && have != (size_t)size * (by_bytes ? raw : 1))
+    else if (raw && !is_beside(t) && have != (size_t)size * (by_bytes ? raw : 1))
         onnx_fail(r, ERR_INPUT, "tensor \"%s\" has %zu %s where %zu are needed", name, have,
                   by_bytes ? "bytes" : "elements", (size_t)size * (by_bytes ? raw : 1));
     *nr = (size_t)(size > 0 ? size : 0);
     return !r->rc;
 }
 
+/* `raw`: the elements as bytes, or NULL where they are in a typed field. */
 static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
-                        size_t nr)
+                        const uint8_t *raw, size_t nr)
 {
-    bool raw = t->has_raw_data;
     if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !raw)
         return graph_const_f32(r->g, name, (int)t->n_dims, t->dims,
                                nr ? t->float_data : &(float){0}, r->e);
     float *v = xmalloc(nr * sizeof *v);
     size_t step = raw_size(t->data_type);
     if (raw && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && nr)
-        memcpy(v, t->raw_data.data, nr * sizeof *v);
+        memcpy(v, raw, nr * sizeof *v);
     else
         for (size_t i = 0; i < nr; i++)
-            v[i] = (float)(raw ? raw_float(t->data_type, t->raw_data.data + i * step)
+            v[i] = (float)(raw ? raw_float(t->data_type, raw + i * step)
                                : typed_float(t, i));
     int value = graph_const_f32(r->g, name, (int)t->n_dims, t->dims, v, r->e);
     free(v);
@@ -201,15 +201,18 @@ static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const
 }
 
 static int int_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *name,
-                      size_t nr)
+                      const uint8_t *raw, size_t nr)
 {
     int64_t *v = xmalloc(nr * sizeof *v);
     size_t step = raw_size(t->data_type);
     for (size_t i = 0; i < nr; i++)
-        v[i] =
-            t->has_raw_data ? raw_int(t->data_type, t->raw_data.data + i * step) : typed_int(t, i);
+        v[i] = raw ? raw_int(t->data_type, raw + i * step) : typed_int(t, i);
     int value = graph_const_i64(r->g, name, (int)t->n_dims, t->dims, v, r->e);
     free(v);
+    if (value >= 0) {
+        struct value *x = r->g->value[value];
+        x->type = onnx_type(t->data_type, &x->refused) == GRAPH_BOOL ? GRAPH_BOOL : GRAPH_I64;
+    }
     return value;
 }
 
@@ -218,13 +221,24 @@ int onnx_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const char *n
     size_t nr;
     if (!check_tensor(r, t, name, &nr))
         return -1;
+    static const uint8_t nothing;
+    uint8_t *beside = NULL;
+    const uint8_t *raw = t->raw_data.len ? t->raw_data.data : &nothing;
+    size_t step = raw_size(t->data_type);
     int value;
+    if (is_beside(t) && step && !(raw = beside = onnx_beside(r, t, name, nr * step)))
+        return -1;
+    if (!t->has_raw_data && !beside)
+        raw = NULL;
     if (is_float(t->data_type))
-        value = float_tensor(r, t, name, nr);
-    else if (raw_size(t->data_type))
-        value = int_tensor(r, t, name, nr);
-    else
+        value = float_tensor(r, t, name, raw, nr);
+    else if (step)
+        value = int_tensor(r, t, name, raw, nr);
+    else {
         value = graph_add_value(r->g, name, GRAPH_OTHER, &(struct shape){1, {1}});
+        onnx_type(t->data_type, &r->g->value[value]->refused);
+    }
+    free(beside);
     if (value < 0)
         r->rc = value;
     return value;

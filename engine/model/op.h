@@ -25,6 +25,7 @@ struct shape {
 /*
  * Operators on elements: name, text in task names, operands, `twice` (how often the expression of
  * the first operand occurs in it), `lanes` (is the result finite where padding lanes hold zeros?).
+ * Truth is 1 or 0; what is neither counts as true.
  */
 #define OP_ELEMENT_LIST(X)                                                                         \
     X(OP_ADD, "add", 2, 1, true)                                                                   \
@@ -54,7 +55,21 @@ struct shape {
     X(OP_LOG, "log", 1, 1, false)                                                                  \
     X(OP_NEG, "neg", 1, 1, true)                                                                   \
     X(OP_ABS, "abs", 1, 1, true)                                                                   \
-    X(OP_RECIPROCAL, "recip", 1, 1, false)
+    X(OP_RECIPROCAL, "recip", 1, 1, false)                                                         \
+    X(OP_FLOOR, "floor", 1, 1, true)                                                               \
+    X(OP_CEIL, "ceil", 1, 1, true)                                                                 \
+    X(OP_ROUND, "round", 1, 1, true)                                                               \
+    X(OP_TRUNC, "trunc", 1, 2, true)                                                               \
+    X(OP_SIGN, "sign", 1, 2, true)                                                                 \
+    X(OP_SIN, "sin", 1, 1, true)                                                                   \
+    X(OP_COS, "cos", 1, 1, true)                                                                   \
+    X(OP_NOT, "not", 1, 1, true)                                                                   \
+    X(OP_EQUAL, "equal", 2, 1, true)                                                               \
+    X(OP_LESS, "less", 2, 1, true)                                                                 \
+    X(OP_LESS_EQUAL, "lesseq", 2, 2, true)                                                         \
+    X(OP_MOD, "mod", 2, 2, false)                                                                  \
+    X(OP_FMOD, "fmod", 2, 3, false)                                                                \
+    X(OP_WHERE, "where", 3, 2, true)
 
 enum op_kind {
 #define OP_ELEMENT_ENUM(name, text, arity, twice, lanes) name,
@@ -68,6 +83,7 @@ enum op_kind {
     OP_LRN,                  /* x [N,C,...], over channels */
     OP_CONCAT,               /* any number of inputs */
     OP_TRANSPOSE,
+    OP_GATHER, /* x, whole numbers: those elements of dimension `axis` */
     OP_PAD, /* constant, in front and behind; negative crops */
     OP_SLICE,
     OP_RESHAPE,  /* same elements in the same order: a view */
@@ -97,7 +113,9 @@ struct op {
     bool log;                      /* OP_SOFTMAX: its logarithm */
     enum op_reduce reduce;         /* OP_REDUCE */
     unsigned axes;                 /* OP_REDUCE, OP_SOFTMAX: bit set */
-    int axis;                      /* OP_CONCAT */
+    int axis;                      /* OP_CONCAT, OP_GATHER */
+    bool each;                     /* OP_GATHER: an index for each element of the result */
+    bool wraps;                    /* OP_GATHER: indices below 0 count from the end */
     int64_t size;                  /* OP_LRN: channels in the window */
     int64_t at[LAYOUT_MAX_DIMS];   /* OP_PAD: in front; OP_SLICE: start; OP_TRANSPOSE: input axis */
     int64_t step[LAYOUT_MAX_DIMS]; /* OP_SLICE */
@@ -108,9 +126,15 @@ static inline bool op_is_element(enum op_kind kind)
     return kind < OP_NR_ELEMENT;
 }
 
+/* Is its second operand a divisor? */
+static inline bool op_divides(enum op_kind kind)
+{
+    return kind == OP_DIV || kind == OP_MOD || kind == OP_FMOD;
+}
+
 /* Text of a kind in task names: "conv", "relu". */
 const char *op_text(enum op_kind kind);
-int op_operands(enum op_kind kind); /* of an element operator: 1 or 2 */
+int op_operands(enum op_kind kind); /* of an element operator: 1 to 3 */
 int op_repeats(enum op_kind kind);  /* occurrences of the first operand in its expression */
 bool op_keeps_lanes(enum op_kind kind);
 

@@ -1,92 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/model/ops.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "engine/base/strbuf.h"
 
 /* More inputs than any operator of a real network; bounds what a hostile file costs. */
 enum { MAX_INPUTS = 4096 };
 
-/* name, handler, inputs it cannot do without, what tells operators with one handler apart */
+/* What a parameter that is computed from constants may take. */
+enum { COMPUTED_BYTES = 16 << 20 };
+
+/*
+ * name, handler, inputs it cannot do without, what tells operators with one handler apart, types of
+ * its operands (ops.h), how many of its inputs are operands: those behind are parameters, constants.
+ */
+enum { ALL_INPUTS = MAX_INPUTS };
 #define OPERATORS(X)                                                                               \
-    X("Abs", op_unary, 1, OP_ABS)                                                                  \
-    X("Add", op_binary, 2, OP_ADD)                                                                 \
-    X("AveragePool", op_pool, 1, 0)                                                                \
-    X("BatchNormalization", op_batchnorm, 5, 0)                                                    \
-    X("Cast", op_cast, 1, 0)                                                                       \
-    X("Clip", op_clip, 1, 0)                                                                       \
-    X("Concat", op_concat, 1, 0)                                                                   \
-    X("Constant", op_constant, 0, 0)                                                               \
-    X("ConstantOfShape", op_constant_of_shape, 1, 0)                                               \
-    X("Conv", op_conv, 2, 0)                                                                       \
-    X("DepthToSpace", op_space, 1, 1)                                                              \
-    X("Div", op_binary, 2, OP_DIV)                                                                 \
-    X("Dropout", op_dropout, 1, 0)                                                                 \
-    X("Elu", op_unary, 1, OP_ELU)                                                                  \
-    X("Erf", op_unary, 1, OP_ERF)                                                                  \
-    X("Exp", op_unary, 1, OP_EXP)                                                                  \
-    X("Expand", op_expand, 2, 0)                                                                   \
-    X("Flatten", op_flatten, 1, 0)                                                                 \
-    X("Gather", op_gather, 2, 0)                                                                   \
-    X("Gelu", op_gelu, 1, 0)                                                                       \
-    X("Gemm", op_gemm, 2, 0)                                                                       \
-    X("GlobalAveragePool", op_global_pool, 1, REDUCE_MEAN)                                         \
-    X("GlobalMaxPool", op_global_pool, 1, REDUCE_MAX)                                              \
-    X("HardSigmoid", op_unary, 1, OP_HARD_SIGMOID)                                                 \
-    X("HardSwish", op_unary, 1, OP_HARD_SWISH)                                                     \
-    X("Identity", op_identity, 1, 0)                                                               \
-    X("InstanceNormalization", op_instancenorm, 3, 0)                                              \
-    X("LRN", op_lrn, 1, 0)                                                                         \
-    X("LayerNormalization", op_layernorm, 2, 0)                                                    \
-    X("LeakyRelu", op_unary, 1, OP_LEAKY)                                                          \
-    X("Log", op_unary, 1, OP_LOG)                                                                  \
-    X("LogSoftmax", op_softmax, 1, 1)                                                              \
-    X("MatMul", op_matmul, 2, 0)                                                                   \
-    X("Max", op_nary, 1, OP_MAX)                                                                   \
-    X("MaxPool", op_pool, 1, 1)                                                                    \
-    X("Mean", op_mean, 1, 0)                                                                       \
-    X("Min", op_nary, 1, OP_MIN)                                                                   \
-    X("Mish", op_mish, 1, 0)                                                                       \
-    X("Mul", op_binary, 2, OP_MUL)                                                                 \
-    X("Neg", op_unary, 1, OP_NEG)                                                                  \
-    X("PRelu", op_binary, 2, OP_PRELU)                                                             \
-    X("Pad", op_pad, 1, 0)                                                                         \
-    X("Pow", op_binary, 2, OP_POW)                                                                 \
-    X("Reciprocal", op_unary, 1, OP_RECIPROCAL)                                                    \
-    X("ReduceMax", op_reduce, 1, REDUCE_MAX)                                                       \
-    X("ReduceMean", op_reduce, 1, REDUCE_MEAN)                                                     \
-    X("ReduceMin", op_reduce, 1, REDUCE_MIN)                                                       \
-    X("ReduceProd", op_reduce, 1, REDUCE_PROD)                                                     \
-    X("ReduceSum", op_reduce, 1, REDUCE_SUM)                                                       \
-    X("Relu", op_unary, 1, OP_RELU)                                                                \
-    X("Reshape", op_reshape, 1, 0)                                                                 \
-    X("Selu", op_unary, 1, OP_SELU)                                                                \
-    X("Shape", op_shape, 1, 0)                                                                     \
-    X("Sigmoid", op_unary, 1, OP_SIGMOID)                                                          \
-    X("Size", op_shape, 1, 1)                                                                      \
-    X("Slice", op_slice, 1, 0)                                                                     \
-    X("Softmax", op_softmax, 1, 0)                                                                 \
-    X("Softplus", op_unary, 1, OP_SOFTPLUS)                                                        \
-    X("Softsign", op_unary, 1, OP_SOFTSIGN)                                                        \
-    X("SpaceToDepth", op_space, 1, 0)                                                              \
-    X("Split", op_split, 1, 0)                                                                     \
-    X("Sqrt", op_unary, 1, OP_SQRT)                                                                \
-    X("Squeeze", op_squeeze, 1, 0)                                                                 \
-    X("Sub", op_binary, 2, OP_SUB)                                                                 \
-    X("Sum", op_nary, 1, OP_ADD)                                                                   \
-    X("Tanh", op_unary, 1, OP_TANH)                                                                \
-    X("Transpose", op_transpose, 1, 0)                                                             \
-    X("Unsqueeze", op_unsqueeze, 1, 0)
+    X("Abs", op_unary, 1, OP_ABS, TYPES_NUMBER, 1)                                                 \
+    X("Add", op_binary, 2, OP_ADD, TYPES_NUMBER, 2)                                                \
+    X("And", op_binary, 2, OP_MUL, TYPES_TRUTH, 2)                                                 \
+    X("ArgMax", op_arg, 1, ARG_MAX, TYPES_OWN, 1)                                                  \
+    X("ArgMin", op_arg, 1, ARG_MIN, TYPES_OWN, 1)                                                  \
+    X("AveragePool", op_pool, 1, 0, TYPES_FLOAT, 1)                                                \
+    X("BatchNormalization", op_batchnorm, 5, 0, TYPES_FLOAT, 5)                                    \
+    X("Cast", op_cast, 1, 0, TYPES_OWN, 1)                                                         \
+    X("CastLike", op_cast_like, 2, 0, TYPES_OWN, 2)                                                \
+    X("Ceil", op_unary, 1, OP_CEIL, TYPES_FLOAT, 1)                                                \
+    X("Celu", op_celu, 1, 0, TYPES_FLOAT, 1)                                                       \
+    X("Clip", op_clip, 1, 0, TYPES_NUMBER, 3)                                                      \
+    X("Concat", op_concat, 1, 0, TYPES_ANY, ALL_INPUTS)                                            \
+    X("Constant", op_constant, 0, 0, TYPES_OWN, 0)                                                 \
+    X("ConstantOfShape", op_constant_of_shape, 1, 0, TYPES_OWN, 0)                                 \
+    X("Conv", op_conv, 2, 0, TYPES_FLOAT, 3)                                                       \
+    X("ConvTranspose", op_conv_transpose, 2, 0, TYPES_FLOAT, 3)                                    \
+    X("Cos", op_unary, 1, OP_COS, TYPES_FLOAT, 1)                                                  \
+    X("Cosh", op_trig, 1, TRIG_COSH, TYPES_FLOAT, 1)                                               \
+    X("CumSum", op_cumsum, 2, 0, TYPES_NUMBER, 1)                                                  \
+    X("DepthToSpace", op_space, 1, 1, TYPES_ANY, 1)                                                \
+    X("Div", op_binary, 2, OP_DIV, TYPES_NUMBER, 2)                                                \
+    X("Dropout", op_dropout, 1, 0, TYPES_FLOAT, 1)                                                 \
+    X("Elu", op_unary, 1, OP_ELU, TYPES_FLOAT, 1)                                                  \
+    X("Equal", op_compare, 2, COMPARE_EQUAL, TYPES_TRUTH, 2)                                       \
+    X("Erf", op_unary, 1, OP_ERF, TYPES_FLOAT, 1)                                                  \
+    X("Exp", op_unary, 1, OP_EXP, TYPES_FLOAT, 1)                                                  \
+    X("Expand", op_expand, 2, 0, TYPES_ANY, 1)                                                     \
+    X("EyeLike", op_eye_like, 1, 0, TYPES_OWN, 1)                                                  \
+    X("Flatten", op_flatten, 1, 0, TYPES_ANY, 1)                                                   \
+    X("Floor", op_unary, 1, OP_FLOOR, TYPES_FLOAT, 1)                                              \
+    X("Gather", op_gather, 2, 0, TYPES_ANY, 2)                                                     \
+    X("GatherElements", op_gather_elements, 2, 0, TYPES_ANY, 2)                                    \
+    X("GatherND", op_gather_nd, 2, 0, TYPES_ANY, 2)                                                \
+    X("Gelu", op_gelu, 1, 0, TYPES_FLOAT, 1)                                                       \
+    X("Gemm", op_gemm, 2, 0, TYPES_NUMBER, 3)                                                      \
+    X("GlobalAveragePool", op_global_pool, 1, REDUCE_MEAN, TYPES_FLOAT, 1)                         \
+    X("GlobalMaxPool", op_global_pool, 1, REDUCE_MAX, TYPES_FLOAT, 1)                              \
+    X("Greater", op_compare, 2, COMPARE_GREATER, TYPES_TRUTH, 2)                                   \
+    X("GreaterOrEqual", op_compare, 2, COMPARE_GREATER_EQUAL, TYPES_TRUTH, 2)                      \
+    X("GroupNormalization", op_groupnorm, 3, 0, TYPES_FLOAT, 3)                                    \
+    X("HardSigmoid", op_unary, 1, OP_HARD_SIGMOID, TYPES_FLOAT, 1)                                 \
+    X("HardSwish", op_unary, 1, OP_HARD_SWISH, TYPES_FLOAT, 1)                                     \
+    X("Hardmax", op_arg, 1, ARG_HARDMAX, TYPES_FLOAT, 1)                                           \
+    X("Identity", op_identity, 1, 0, TYPES_OWN, 1)                                                 \
+    X("InstanceNormalization", op_instancenorm, 3, 0, TYPES_FLOAT, 3)                              \
+    X("IsInf", op_is_inf, 1, 0, TYPES_TRUTH, 1)                                                    \
+    X("IsNaN", op_is_nan, 1, 0, TYPES_TRUTH, 1)                                                    \
+    X("LRN", op_lrn, 1, 0, TYPES_FLOAT, 1)                                                         \
+    X("LayerNormalization", op_layernorm, 2, 0, TYPES_FLOAT, 3)                                    \
+    X("LeakyRelu", op_unary, 1, OP_LEAKY, TYPES_FLOAT, 1)                                          \
+    X("Less", op_compare, 2, COMPARE_LESS, TYPES_TRUTH, 2)                                         \
+    X("LessOrEqual", op_compare, 2, COMPARE_LESS_EQUAL, TYPES_TRUTH, 2)                            \
+    X("Log", op_unary, 1, OP_LOG, TYPES_FLOAT, 1)                                                  \
+    X("LogSoftmax", op_softmax, 1, 1, TYPES_FLOAT, 1)                                              \
+    X("LpNormalization", op_lpnorm, 1, 0, TYPES_FLOAT, 1)                                          \
+    X("MatMul", op_matmul, 2, 0, TYPES_NUMBER, 2)                                                  \
+    X("Max", op_nary, 1, OP_MAX, TYPES_NUMBER, ALL_INPUTS)                                         \
+    X("MaxPool", op_pool, 1, 1, TYPES_FLOAT, 1)                                                    \
+    X("Mean", op_mean, 1, 0, TYPES_FLOAT, ALL_INPUTS)                                              \
+    X("MeanVarianceNormalization", op_mvn, 1, 0, TYPES_FLOAT, 1)                                   \
+    X("Min", op_nary, 1, OP_MIN, TYPES_NUMBER, ALL_INPUTS)                                         \
+    X("Mish", op_mish, 1, 0, TYPES_FLOAT, 1)                                                       \
+    X("Mod", op_mod, 2, 0, TYPES_NUMBER, 2)                                                        \
+    X("Mul", op_binary, 2, OP_MUL, TYPES_NUMBER, 2)                                                \
+    X("Neg", op_unary, 1, OP_NEG, TYPES_NUMBER, 1)                                                 \
+    X("Not", op_unary, 1, OP_NOT, TYPES_TRUTH, 1)                                                  \
+    X("OneHot", op_one_hot, 3, 0, TYPES_OWN, 1)                                                    \
+    X("Or", op_binary, 2, OP_MAX, TYPES_TRUTH, 2)                                                  \
+    X("PRelu", op_binary, 2, OP_PRELU, TYPES_NUMBER, 2)                                            \
+    X("Pad", op_pad, 1, 0, TYPES_ANY, 1)                                                           \
+    X("Pow", op_binary, 2, OP_POW, TYPES_NUMBER, 2)                                                \
+    X("RMSNormalization", op_rmsnorm, 2, 0, TYPES_FLOAT, 2)                                        \
+    X("Range", op_range, 3, 0, TYPES_OWN, 0)                                                       \
+    X("Reciprocal", op_unary, 1, OP_RECIPROCAL, TYPES_FLOAT, 1)                                    \
+    X("ReduceL1", op_reduce_of, 1, OF_L1, TYPES_NUMBER, 1)                                         \
+    X("ReduceL2", op_reduce_of, 1, OF_L2, TYPES_FLOAT, 1)                                          \
+    X("ReduceLogSum", op_reduce_of, 1, OF_LOG_SUM, TYPES_FLOAT, 1)                                 \
+    X("ReduceLogSumExp", op_reduce_of, 1, OF_LOG_SUM_EXP, TYPES_FLOAT, 1)                          \
+    X("ReduceMax", op_reduce, 1, REDUCE_MAX, TYPES_ANY, 1)                                         \
+    X("ReduceMean", op_reduce, 1, REDUCE_MEAN, TYPES_FLOAT, 1)                                     \
+    X("ReduceMin", op_reduce, 1, REDUCE_MIN, TYPES_ANY, 1)                                         \
+    X("ReduceProd", op_reduce, 1, REDUCE_PROD, TYPES_NUMBER, 1)                                    \
+    X("ReduceSum", op_reduce, 1, REDUCE_SUM, TYPES_NUMBER, 1)                                      \
+    X("ReduceSumSquare", op_reduce_of, 1, OF_SUM_SQUARE, TYPES_NUMBER, 1)                          \
+    X("Relu", op_unary, 1, OP_RELU, TYPES_NUMBER, 1)                                               \
+    X("Reshape", op_reshape, 1, 0, TYPES_ANY, 1)                                                   \
+    X("Resize", op_resize, 1, 0, TYPES_FLOAT, 1)                                                   \
+    X("Round", op_unary, 1, OP_ROUND, TYPES_FLOAT, 1)                                              \
+    X("Selu", op_unary, 1, OP_SELU, TYPES_FLOAT, 1)                                                \
+    X("Shape", op_shape, 1, 0, TYPES_OWN, 1)                                                       \
+    X("Shrink", op_shrink, 1, 0, TYPES_FLOAT, 1)                                                   \
+    X("Sigmoid", op_unary, 1, OP_SIGMOID, TYPES_FLOAT, 1)                                          \
+    X("Sign", op_unary, 1, OP_SIGN, TYPES_NUMBER, 1)                                               \
+    X("Sin", op_unary, 1, OP_SIN, TYPES_FLOAT, 1)                                                  \
+    X("Sinh", op_trig, 1, TRIG_SINH, TYPES_FLOAT, 1)                                               \
+    X("Size", op_shape, 1, 1, TYPES_OWN, 1)                                                        \
+    X("Slice", op_slice, 1, 0, TYPES_ANY, 1)                                                       \
+    X("Softmax", op_softmax, 1, 0, TYPES_FLOAT, 1)                                                 \
+    X("Softplus", op_unary, 1, OP_SOFTPLUS, TYPES_FLOAT, 1)                                        \
+    X("Softsign", op_unary, 1, OP_SOFTSIGN, TYPES_FLOAT, 1)                                        \
+    X("SpaceToDepth", op_space, 1, 0, TYPES_ANY, 1)                                                \
+    X("Split", op_split, 1, 0, TYPES_ANY, 1)                                                       \
+    X("Sqrt", op_unary, 1, OP_SQRT, TYPES_FLOAT, 1)                                                \
+    X("Squeeze", op_squeeze, 1, 0, TYPES_ANY, 1)                                                   \
+    X("Sub", op_binary, 2, OP_SUB, TYPES_NUMBER, 2)                                                \
+    X("Sum", op_nary, 1, OP_ADD, TYPES_NUMBER, ALL_INPUTS)                                         \
+    X("Swish", op_swish, 1, 0, TYPES_FLOAT, 1)                                                     \
+    X("Tan", op_trig, 1, TRIG_TAN, TYPES_FLOAT, 1)                                                 \
+    X("Tanh", op_unary, 1, OP_TANH, TYPES_FLOAT, 1)                                                \
+    X("ThresholdedRelu", op_thresholded_relu, 1, 0, TYPES_FLOAT, 1)                                \
+    X("Tile", op_tile, 1, 0, TYPES_ANY, 1)                                                         \
+    X("Transpose", op_transpose, 1, 0, TYPES_ANY, 1)                                               \
+    X("Trilu", op_trilu, 1, 0, TYPES_ANY, 1)                                                       \
+    X("Unsqueeze", op_unsqueeze, 1, 0, TYPES_ANY, 1)                                               \
+    X("Upsample", op_upsample, 1, 0, TYPES_FLOAT, 1)                                               \
+    X("Where", op_where, 3, 0, TYPES_ANY, 3)                                                       \
+    X("Xor", op_compare, 2, COMPARE_UNEQUAL, TYPES_TRUTH, 2)
 
 static const struct op_entry {
     const char *name;
     void (*handle)(struct call *c);
     int min_in, arg;
+    enum call_types types;
+    int operands;
 } entries[] = {
-#define OPERATOR_ROW(name, handle, min_in, arg) {name, handle, min_in, arg},
+#define OPERATOR_ROW(name, handle, min_in, arg, types, nr) {name, handle, min_in, arg, types, nr},
     OPERATORS(OPERATOR_ROW)
 #undef OPERATOR_ROW
 };
@@ -95,13 +154,12 @@ enum { NR_ENTRIES = sizeof entries / sizeof entries[0] };
 
 const char *graph_operators(void)
 {
-#define OPERATOR_NAME(name, handle, min_in, arg) name " "
+#define OPERATOR_NAME(name, handle, min_in, arg, types, nr) name " "
     return OPERATORS(OPERATOR_NAME);
 #undef OPERATOR_NAME
 }
 
-/* Many files name values and no nodes: then the first output names the node. */
-static const char *node_name(const struct graph_call *call)
+const char *call_name(const struct graph_call *call)
 {
     if (call->name && *call->name)
         return call->name;
@@ -110,7 +168,7 @@ static const char *node_name(const struct graph_call *call)
 
 static int vfail(struct err *e, const struct graph_call *call, int code, const char *text)
 {
-    return err_set(e, code, "operator \"%s\" of node \"%s\" %s", call->op, node_name(call), text);
+    return err_set(e, code, "operator \"%s\" of node \"%s\" %s", call->op, call_name(call), text);
 }
 
 int call_fail(struct call *c, int code, const char *fmt, ...)
@@ -127,20 +185,27 @@ int call_fail(struct call *c, int code, const char *fmt, ...)
     return -1;
 }
 
+static const struct op_entry *find_entry(const char *op)
+{
+    for (int i = 0; i < NR_ENTRIES; i++)
+        if (strcmp(entries[i].name, op) == 0)
+            return &entries[i];
+    return NULL;
+}
+
+bool graph_is_parameter(const char *op, int i)
+{
+    const struct op_entry *entry = find_entry(op);
+    return entry && i >= entry->operands;
+}
+
 int graph_node(struct graph *g, const struct graph_call *call, struct err *e)
 {
-    const struct op_entry *entry = NULL;
-    for (int i = 0; i < NR_ENTRIES && !entry; i++)
-        if (strcmp(entries[i].name, call->op) == 0)
-            entry = &entries[i];
-    if (!entry) {
-        struct strbuf sb = {0};
-        strbuf_addf(&sb, "is not supported; supported are: %s", graph_operators());
-        int rc = vfail(e, call, ERR_UNSUPPORTED, strbuf_text(&sb));
-        strbuf_release(&sb);
-        return rc;
-    }
-    struct call c = {.g = g, .c = call, .e = e, .arg = entry->arg};
+    const struct op_entry *entry = find_entry(call->op);
+    if (!entry)
+        return vfail(e, call, ERR_UNSUPPORTED, "is not supported; squall check --help lists all");
+    struct call c = {.g = g, .c = call, .e = e, .arg = entry->arg, .types = entry->types};
+    c.result = c.types == TYPES_TRUTH ? GRAPH_BOOL : GRAPH_F32;
     for (int i = 0; i < call->nr_out; i++)
         call->out[i] = -1;
     for (int i = 0; i < call->nr_in; i++)
@@ -156,7 +221,7 @@ int graph_node(struct graph *g, const struct graph_call *call, struct err *e)
     if (!c.rc && call->nr_out > 0 && call->out[0] < 0) {
         c.rc = call->out[0] == -1 ? ERR_UNSUPPORTED : call->out[0];
         if (e && e->code)
-            err_prefix(e, "operator \"%s\" of node \"%s\"", call->op, node_name(call));
+            err_prefix(e, "operator \"%s\" of node \"%s\"", call->op, call_name(call));
         else
             vfail(e, call, c.rc, "has no result");
     }
@@ -179,17 +244,60 @@ const struct value *call_value(struct call *c, int v)
     return v >= 0 && v < c->g->nr_values ? c->g->value[v] : &none;
 }
 
+/* Has float32 all of the integers of a constant? */
+static bool is_exact(const struct value *v)
+{
+    enum { EXACT = 1 << 24 };
+    if (v->is_fill)
+        return fabs(v->fill) <= EXACT;
+    for (int64_t i = 0, n = v->i64 ? shape_size(&v->shape) : 0; i < n; i++)
+        if (v->i64[i] > EXACT || v->i64[i] < -EXACT)
+            return false;
+    return true;
+}
+
 int call_tensor(struct call *c, int i)
 {
     int v = call_in(c, i);
     if (c->rc || v < 0)
         return -1;
     const struct value *x = c->g->value[v];
-    if (x->type != GRAPH_F32)
-        return call_fail(c, ERR_UNSUPPORTED, "computes with \"%s\", which is not float32", x->name);
-    if (shape_size(&x->shape) < 1)
-        return call_fail(c, ERR_UNSUPPORTED, "reads \"%s\", which has no elements", x->name);
+    bool integer = x->type == GRAPH_I64, truth = x->type == GRAPH_BOOL;
+    if (x->type == GRAPH_OTHER || x->refused)
+        return call_fail(c, ERR_UNSUPPORTED,
+                         "computes with \"%s\", which is %s; float32, int32, int64 and bool are "
+                         "supported",
+                         x->name, x->refused ? x->refused : "of another type");
+    if ((integer && c->types == TYPES_FLOAT) ||
+        (truth && (c->types == TYPES_FLOAT || c->types == TYPES_NUMBER)))
+        return call_fail(c, ERR_UNSUPPORTED, "computes with \"%s\", which is %s", x->name,
+                         truth ? "bool" : "of integers");
+    if (integer && !is_exact(x))
+        return call_fail(c, ERR_UNSUPPORTED,
+                         "computes with \"%s\", which has integers beyond 2^24: kernels hold them "
+                         "in float32",
+                         x->name);
+    if (!c->has_result && c->types != TYPES_TRUTH)
+        c->result = x->type;
+    c->has_result = true;
     return v;
+}
+
+bool call_is_empty(struct call *c, int v)
+{
+    return !c->rc && v >= 0 && shape_size(&c->g->value[v]->shape) == 0;
+}
+
+/* Integers of a constant that an operator has computed as float32. */
+static const int64_t *computed_ints(struct call *c, int v, int64_t size)
+{
+    const float *p = graph_const_data(c->g, v, COMPUTED_BYTES, NULL);
+    int64_t *all = p ? ARENA_ARRAY(&c->g->arena, int64_t, size + 1) : NULL;
+    for (int64_t k = 0; k < size && p; k++)
+        all[k] = fabsf(p[k]) < 0x1p62f ? (int64_t)p[k] : 0;
+    if (!p)
+        call_fail(c, ERR_LIMIT, "has a parameter that takes too much to compute");
+    return all;
 }
 
 const int64_t *call_const_ints(struct call *c, int i, int max, int *nr)
@@ -198,7 +306,8 @@ const int64_t *call_const_ints(struct call *c, int i, int max, int *nr)
     const struct value *v = call_value(c, call_in(c, i));
     if (c->rc)
         return NULL;
-    if (v->type != GRAPH_I64 || !v->is_const) {
+    bool integer = v->type == GRAPH_I64 || v->type == GRAPH_BOOL;
+    if (!integer || !v->is_const || v->is_any) {
         call_fail(c, ERR_UNSUPPORTED, "needs input %d to be a constant of int64", i);
         return NULL;
     }
@@ -211,10 +320,37 @@ const int64_t *call_const_ints(struct call *c, int i, int max, int *nr)
     *nr = (int)size;
     if (v->i64)
         return v->i64;
+    if (!v->is_fill)
+        return computed_ints(c, call_in(c, i), size);
     int64_t *all = ARENA_ARRAY(&c->g->arena, int64_t, size + 1);
     for (int64_t k = 0; k < size; k++)
         all[k] = (int64_t)v->fill;
     return all;
+}
+
+const float *call_const_floats(struct call *c, int i, int max, int *nr)
+{
+    *nr = 0;
+    const struct value *v = call_value(c, call_in(c, i));
+    if (c->rc)
+        return NULL;
+    int64_t size = shape_size(&v->shape);
+    if (!v->is_const || v->is_any || size > max) {
+        call_fail(c, ERR_UNSUPPORTED, "needs input %d to be a constant of at most %d numbers", i,
+                  max);
+        return NULL;
+    }
+    const float *p = graph_const_data(c->g, call_in(c, i), COMPUTED_BYTES, NULL);
+    if (!p)
+        call_fail(c, ERR_LIMIT, "has a parameter that takes too much to compute");
+    *nr = p ? (int)size : 0;
+    return p;
+}
+
+bool call_is_shape(struct call *c, int v)
+{
+    const struct value *x = call_value(c, v);
+    return !c->rc && v >= 0 && x->type == GRAPH_I64 && x->is_const && !x->is_any && !x->refused;
 }
 
 /* ---- attributes ---- */
@@ -284,6 +420,37 @@ int call_ints(struct call *c, const char *attr, int max, int64_t *out)
     return (int)a->nr;
 }
 
+int call_floats(struct call *c, const char *attr, int max, float *out)
+{
+    const struct graph_attr *a = find_kind(c, attr, ATTR_FLOATS);
+    if (a && a->nr > (size_t)max)
+        call_fail(c, ERR_INPUT, "has %zu numbers in attribute \"%s\", at most %d make sense", a->nr,
+                  attr, max);
+    if (!a || c->rc)
+        return -1;
+    for (size_t i = 0; i < a->nr; i++)
+        out[i] = a->floats[i];
+    return (int)a->nr;
+}
+
+unsigned call_axes(struct call *c, int i, int rank, bool *given)
+{
+    int64_t list[LAYOUT_MAX_DIMS];
+    const int64_t *axes = list;
+    int nr = call_ints(c, "axes", LAYOUT_MAX_DIMS, list);
+    if (nr < 0 && call_in(c, i) >= 0)
+        axes = call_const_ints(c, i, LAYOUT_MAX_DIMS, &nr);
+    *given = nr >= 0;
+    unsigned set = 0;
+    for (int k = 0; k < nr && !c->rc; k++) {
+        unsigned bit = 1u << call_axis(c, axes[k], rank);
+        if (set & bit)
+            call_fail(c, ERR_INPUT, "has axis %lld twice", (long long)axes[k]);
+        set |= bit;
+    }
+    return set;
+}
+
 int call_axis(struct call *c, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank) {
@@ -292,100 +459,4 @@ int call_axis(struct call *c, int64_t axis, int rank)
         return 0;
     }
     return (int)(axis < 0 ? axis + rank : axis);
-}
-
-/* ---- nodes ---- */
-
-struct shape_text shape_text(const struct shape *s)
-{
-    struct shape_text t = {"["};
-    size_t used = 1;
-    for (int i = 0; i < s->rank; i++)
-        used += (size_t)snprintf(t.s + used, sizeof t.s - used, "%s%lld", i ? "," : "",
-                                 (long long)s->dim[i]);
-    snprintf(t.s + used, sizeof t.s - used, "]");
-    return t;
-}
-
-int call_emit(struct call *c, const struct op *op, const int *in, int nr_in,
-              const struct shape *out)
-{
-    for (int i = 0; i < nr_in && !c->rc; i++)
-        if (in[i] < 0)
-            call_fail(c, ERR_INPUT, "lacks an input");
-    if (c->rc)
-        return -1;
-    if (shape_size(out) < 1)
-        return call_fail(c, ERR_LIMIT, "would give %s, which is %s", shape_text(out).s,
-                         shape_size(out) == 0 ? "empty" : "not a sensible size");
-    return graph_add_node(c->g, op, node_name(c->c), in, nr_in, out);
-}
-
-int call_element1(struct call *c, enum op_kind kind, int x, double a, double b)
-{
-    struct op op = {.kind = kind, .a = (float)a, .b = (float)b};
-    return call_emit(c, &op, &x, 1, &call_value(c, x)->shape);
-}
-
-/* The numpy rule: aligned at the last dimension, extents equal or 1. */
-static bool broadcast(const struct shape *a, const struct shape *b, struct shape *out)
-{
-    out->rank = a->rank > b->rank ? a->rank : b->rank;
-    for (int i = 1; i <= out->rank; i++) {
-        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1,
-                y = i <= b->rank ? b->dim[b->rank - i] : 1;
-        if (x != y && x != 1 && y != 1)
-            return false;
-        out->dim[out->rank - i] = x == 1 ? y : x;
-    }
-    return true;
-}
-
-int call_element2(struct call *c, enum op_kind kind, int x, int y)
-{
-    struct op op = {.kind = kind};
-    struct shape out = {0};
-    const struct shape *a = &call_value(c, x)->shape, *b = &call_value(c, y)->shape;
-    if (!c->rc && !broadcast(a, b, &out))
-        return call_fail(c, ERR_INPUT, "cannot broadcast %s and %s", shape_text(a).s,
-                         shape_text(b).s);
-    return call_emit(c, &op, (int[]){x, y}, 2, &out);
-}
-
-int call_reshape(struct call *c, int v, const struct shape *shape)
-{
-    if (c->rc || v < 0)
-        return -1;
-    const struct value *x = c->g->value[v];
-    if (shape_size(shape) != shape_size(&x->shape))
-        return call_fail(c, ERR_INPUT, "cannot make %s of %s", shape_text(shape).s,
-                         shape_text(&x->shape).s);
-    if (shape_equal(shape, &x->shape))
-        return v;
-    if (x->is_const)
-        return graph_const_view(c->g, v, shape);
-    struct op op = {.kind = OP_RESHAPE};
-    return call_emit(c, &op, &v, 1, shape);
-}
-
-int call_literal(struct call *c, double v)
-{
-    float f = (float)v;
-    return c->rc ? -1 : graph_const_f32(c->g, "", 0, NULL, &f, c->e);
-}
-
-int call_reduce(struct call *c, int v, enum op_reduce how, unsigned axes)
-{
-    struct op op = {.kind = OP_REDUCE, .reduce = how, .axes = axes};
-    struct shape out = call_value(c, v)->shape;
-    for (int i = 0; i < out.rank; i++)
-        if (axes >> i & 1)
-            out.dim[i] = 1;
-    return axes ? call_emit(c, &op, &v, 1, &out) : v;
-}
-
-void call_out(struct call *c, int i, int v)
-{
-    if (!c->rc && i < c->c->nr_out)
-        c->c->out[i] = v;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators on elements, normalisations, reductions. */
+/* Operators on elements. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -31,15 +31,6 @@ void op_unary(struct call *c)
     call_out(c, 0, call_element1(c, (enum op_kind)c->arg, x, a, b));
 }
 
-/* The constant, in whatever shape it is seen here, multiplies activations or is a variance. */
-static void mark_scale(struct call *c, int v)
-{
-    if (c->rc || v < 0)
-        return;
-    struct value *x = c->g->value[v];
-    (x->view_of >= 0 ? c->g->value[x->view_of] : x)->is_scale = true;
-}
-
 /* Before operator set 7 an operand was aligned at `axis` instead of at the end. */
 static int align_old_broadcast(struct call *c, int x, int y)
 {
@@ -62,9 +53,15 @@ void op_binary(struct call *c)
         return;
     int x = call_tensor(c, 0), y = call_tensor(c, 1);
     if (!c->rc && c->arg == OP_MUL && c->g->value[x]->is_const != c->g->value[y]->is_const)
-        mark_scale(c, c->g->value[x]->is_const ? x : y);
+        call_mark_scale(c, c->g->value[x]->is_const ? x : y);
     y = align_old_broadcast(c, x, y);
-    call_out(c, 0, call_element2(c, (enum op_kind)c->arg, x, y));
+    int z = call_element2(c, (enum op_kind)c->arg, x, y);
+    /* Of integers: quotients are cut, powers may be an ulp off. */
+    if (c->result == GRAPH_I64 && (c->arg == OP_DIV || c->arg == OP_POW)) {
+        bool whole = c->arg == OP_POW && call_value(c, y)->type == GRAPH_I64;
+        z = call_element1(c, whole ? OP_ROUND : OP_TRUNC, z, 0, 0);
+    }
+    call_out(c, 0, z);
 }
 
 static int emit_chain(struct call *c, enum op_kind kind)
@@ -86,22 +83,28 @@ void op_mean(struct call *c)
     call_out(c, 0, call_element2(c, OP_MUL, v, call_literal(c, 1.0 / c->c->nr_in)));
 }
 
-/* A bound of Clip: attribute in old operator sets, else an input that must be a known number. */
-static double clip_bound(struct call *c, const char *attr, int i, double otherwise)
+/* A bound of Clip: attribute in old operator sets, else an input; false where that varies. */
+static bool clip_bound(struct call *c, const char *attr, int i, double otherwise, double *v)
 {
-    double v = otherwise;
+    *v = otherwise;
     int in = c->g->opset >= 11 ? call_in(c, i) : -1;
-    if (in < 0)
-        return call_float(c, attr, otherwise);
-    if (!graph_const_scalar(c->g, in, &v))
-        call_fail(c, ERR_UNSUPPORTED, "needs a constant number as its input %d", i);
-    return v;
+    if (in >= 0)
+        return graph_const_scalar(c->g, in, v);
+    *v = call_float(c, attr, otherwise);
+    return true;
 }
 
 void op_clip(struct call *c)
 {
     int x = call_tensor(c, 0);
-    double low = clip_bound(c, "min", 1, -INFINITY), high = clip_bound(c, "max", 2, INFINITY);
+    double low, high;
+    bool known = clip_bound(c, "min", 1, -INFINITY, &low);
+    if (!clip_bound(c, "max", 2, INFINITY, &high) || !known) {
+        int low_in = call_tensor(c, 1), high_in = call_tensor(c, 2);
+        x = low_in >= 0 ? call_element2(c, OP_MAX, x, low_in) : x;
+        call_out(c, 0, high_in >= 0 ? call_element2(c, OP_MIN, x, high_in) : x);
+        return;
+    }
     if (low <= -(double)FLT_MAX && high >= (double)FLT_MAX)
         call_out(c, 0, x);
     else if (low >= 0 && low <= 0 && high >= (double)FLT_MAX)
@@ -122,130 +125,110 @@ void op_mish(struct call *c)
     call_out(c, 0, call_element2(c, OP_MUL, x, call_element1(c, OP_TANH, t, 0, 0)));
 }
 
-/* ---- normalisations ---- */
 
-/* A vector of one number a channel, shaped to broadcast against [N, C, ...] of `rank` dimensions.
- */
-static int channel_vector(struct call *c, int v, int64_t channels, int rank)
+/* ---- comparisons and choices ---- */
+
+void op_compare(struct call *c)
 {
-    const struct shape *s = &call_value(c, v)->shape;
-    if (!c->rc && (s->rank != 1 || s->dim[0] != channels))
-        return call_fail(c, ERR_INPUT, "has a parameter %s where it has %lld channels",
-                         shape_text(s).s, (long long)channels);
-    struct shape out = {.rank = rank - 1};
-    for (int i = 0; i < out.rank; i++)
-        out.dim[i] = i ? 1 : channels;
-    return call_reshape(c, v, &out);
+    int x = call_tensor(c, 0), y = call_tensor(c, 1);
+    y = align_old_broadcast(c, x, y);
+    bool swap = c->arg == COMPARE_GREATER || c->arg == COMPARE_GREATER_EQUAL;
+    enum op_kind kind = c->arg == COMPARE_LESS || c->arg == COMPARE_GREATER ? OP_LESS
+                        : c->arg == COMPARE_LESS_EQUAL || swap              ? OP_LESS_EQUAL
+                                                                            : OP_EQUAL;
+    int z = call_element2(c, kind, swap ? y : x, swap ? x : y);
+    call_out(c, 0, c->arg == COMPARE_UNEQUAL ? call_element1(c, OP_NOT, z, 0, 0) : z);
 }
 
-/* y = x * s + t with s = scale / sqrt(var + epsilon), t = b - mean * s. */
-void op_batchnorm(struct call *c)
+void op_is_nan(struct call *c)
 {
     int x = call_tensor(c, 0);
-    const struct shape xs = call_value(c, x)->shape;
-    double epsilon = call_float(c, "epsilon", 1e-5);
-    if (!c->rc && xs.rank < 2)
-        call_fail(c, ERR_INPUT, "has an input %s without channels", shape_text(&xs).s);
-    if (!c->rc && (call_int(c, "training_mode", 0) || !call_int(c, "spatial", 1)))
-        call_fail(c, ERR_UNSUPPORTED, "is supported in its inference form over space only");
-    int v[5] = {-1};
-    for (int i = 1; i < 5; i++)
-        v[i] = channel_vector(c, call_tensor(c, i), xs.dim[1], xs.rank);
-    mark_scale(c, v[1]);
-    mark_scale(c, v[4]);
-    int spread =
-        call_element1(c, OP_SQRT, call_element2(c, OP_ADD, v[4], call_literal(c, epsilon)), 0, 0);
-    int scale = call_element2(c, OP_DIV, v[1], spread);
-    int shift = call_element2(c, OP_SUB, v[2], call_element2(c, OP_MUL, v[3], scale));
-    call_out(c, 0, call_element2(c, OP_ADD, call_element2(c, OP_MUL, x, scale), shift));
+    call_out(c, 0, call_element1(c, OP_NOT, call_element2(c, OP_EQUAL, x, x), 0, 0));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over `axes`; *mean and *inverse get what is in between. */
-static int emit_normalise(struct call *c, int x, unsigned axes, double epsilon, int *mean,
-                          int *inverse)
-{
-    *mean = call_reduce(c, x, REDUCE_MEAN, axes);
-    int d = call_element2(c, OP_SUB, x, *mean);
-    int variance = call_reduce(c, call_element2(c, OP_MUL, d, d), REDUCE_MEAN, axes);
-    int spread = call_element1(c, OP_SQRT,
-                               call_element2(c, OP_ADD, variance, call_literal(c, epsilon)), 0, 0);
-    *inverse = call_element1(c, OP_RECIPROCAL, spread, 0, 0);
-    return call_element2(c, OP_MUL, d, *inverse);
-}
-
-void op_layernorm(struct call *c)
-{
-    int x = call_tensor(c, 0), scale = call_tensor(c, 1), b = call_tensor(c, 2), mean, inverse;
-    int rank = call_value(c, x)->shape.rank;
-    int axis = call_axis(c, call_int(c, "axis", -1), rank);
-    unsigned axes = c->rc ? 1 : ((1u << rank) - 1) & ~((1u << axis) - 1);
-    int y = emit_normalise(c, x, axes, call_float(c, "epsilon", 1e-5), &mean, &inverse);
-    y = call_element2(c, OP_MUL, y, scale);
-    if (b >= 0)
-        y = call_element2(c, OP_ADD, y, b);
-    call_out(c, 0, y);
-    call_out(c, 1, mean);
-    call_out(c, 2, inverse);
-}
-
-void op_instancenorm(struct call *c)
-{
-    int x = call_tensor(c, 0), mean, inverse;
-    const struct shape xs = call_value(c, x)->shape;
-    if (!c->rc && xs.rank < 3)
-        call_fail(c, ERR_INPUT, "has an input %s without space", shape_text(&xs).s);
-    unsigned axes = c->rc ? 1 : ((1u << xs.rank) - 1) & ~3u;
-    int y = emit_normalise(c, x, axes, call_float(c, "epsilon", 1e-5), &mean, &inverse);
-    int scale = channel_vector(c, call_tensor(c, 1), xs.dim[1], xs.rank);
-    int b = channel_vector(c, call_tensor(c, 2), xs.dim[1], xs.rank);
-    call_out(c, 0, call_element2(c, OP_ADD, call_element2(c, OP_MUL, y, scale), b));
-}
-
-/* ---- reductions ---- */
-
-/* Before operator set 13 all dimensions from `axis` on were one. */
-void op_softmax(struct call *c)
+void op_is_inf(struct call *c)
 {
     int x = call_tensor(c, 0);
-    const struct shape xs = call_value(c, x)->shape;
-    struct op op = {.kind = OP_SOFTMAX, .log = c->arg};
-    bool flat = c->g->opset < 13;
-    int64_t given = call_int(c, "axis", flat ? 1 : -1);
-    int axis = flat && given == xs.rank ? xs.rank : call_axis(c, given, xs.rank);
-    if (c->rc)
-        return;
-    op.axes = flat ? ((1u << xs.rank) - 1) & ~((1u << axis) - 1) : 1u << axis;
-    call_out(c, 0, call_emit(c, &op, &x, 1, &xs));
+    bool below = call_int(c, "detect_negative", 1) != 0, above = call_int(c, "detect_positive", 1);
+    if (below && above)
+        x = call_element1(c, OP_ABS, x, 0, 0);
+    double at = above ? INFINITY : below ? -INFINITY : NAN;
+    call_out(c, 0, call_element2(c, OP_EQUAL, x, call_literal(c, at)));
 }
 
-/* Bits of the axes in attribute or input; 0 where there are none. */
-static unsigned read_axes(struct call *c, int rank)
+int call_where(struct call *c, int condition, int x, int y)
 {
-    int64_t list[LAYOUT_MAX_DIMS];
-    const int64_t *axes = list;
-    int nr = call_ints(c, "axes", LAYOUT_MAX_DIMS, list);
-    if (nr < 0 && call_in(c, 1) >= 0)
-        axes = call_const_ints(c, 1, LAYOUT_MAX_DIMS, &nr);
-    unsigned set = 0;
-    for (int i = 0; i < nr && !c->rc; i++)
-        set |= 1u << call_axis(c, axes[i], rank);
-    return set;
+    struct op op = {.kind = OP_WHERE};
+    struct shape both, out = {0};
+    const struct shape *cs = &call_value(c, condition)->shape, *xs = &call_value(c, x)->shape,
+                       *ys = &call_value(c, y)->shape;
+    if (!c->rc && (!shape_broadcast(xs, ys, &both) || !shape_broadcast(cs, &both, &out)))
+        return call_fail(c, ERR_INPUT, "cannot broadcast %s, %s and %s", shape_text(cs).s,
+                         shape_text(xs).s, shape_text(ys).s);
+    return call_emit(c, &op, (int[]){condition, x, y}, 3, &out);
 }
 
-void op_reduce(struct call *c)
+void op_where(struct call *c)
+{
+    int condition = call_tensor(c, 0);
+    c->has_result = false; /* the type is that of the other two */
+    int x = call_tensor(c, 1), y = call_tensor(c, 2);
+    call_out(c, 0, call_where(c, condition, x, y));
+}
+
+void op_mod(struct call *c)
+{
+    int x = call_tensor(c, 0), y = call_tensor(c, 1);
+    call_out(c, 0, call_element2(c, call_int(c, "fmod", 0) ? OP_FMOD : OP_MOD, x, y));
+}
+
+/* ---- made of others ---- */
+
+/* alpha elu(x / alpha) */
+void op_celu(struct call *c)
+{
+    double alpha = call_float(c, "alpha", 1);
+    int x = call_element2(c, OP_MUL, call_tensor(c, 0), call_literal(c, 1 / alpha));
+    x = call_element1(c, OP_ELU, x, 1, 0);
+    call_out(c, 0, call_element2(c, OP_MUL, x, call_literal(c, alpha)));
+}
+
+void op_thresholded_relu(struct call *c)
+{
+    int x = call_tensor(c, 0), zero = call_literal(c, 0);
+    int above = call_element2(c, OP_LESS, call_literal(c, call_float(c, "alpha", 1)), x);
+    call_out(c, 0, call_where(c, above, x, zero));
+}
+
+void op_shrink(struct call *c)
+{
+    int x = call_tensor(c, 0), zero = call_literal(c, 0);
+    double at = call_float(c, "lambd", 0.5), bias = call_float(c, "bias", 0);
+    int above = call_element2(c, OP_LESS, call_literal(c, at), x);
+    int below = call_element2(c, OP_LESS, x, call_literal(c, -at));
+    int high = call_where(c, above, call_element2(c, OP_SUB, x, call_literal(c, bias)), zero);
+    int low = call_element2(c, OP_ADD, x, call_literal(c, bias));
+    call_out(c, 0, call_where(c, below, low, high));
+}
+
+void op_swish(struct call *c)
 {
     int x = call_tensor(c, 0);
-    const struct shape xs = call_value(c, x)->shape;
-    unsigned axes = read_axes(c, xs.rank);
-    if (!axes && !call_int(c, "noop_with_empty_axes", 0))
-        axes = (1u << xs.rank) - 1;
-    int y = call_reduce(c, x, (enum op_reduce)c->arg, axes);
-    if (!call_int(c, "keepdims", 1)) {
-        struct shape out = {0};
-        for (int i = 0; i < xs.rank; i++)
-            if (!(axes >> i & 1))
-                out.dim[out.rank++] = xs.dim[i];
-        y = call_reshape(c, y, &out);
+    int s = call_element2(c, OP_MUL, x, call_literal(c, call_float(c, "alpha", 1)));
+    call_out(c, 0, call_element2(c, OP_MUL, x, call_element1(c, OP_SIGMOID, s, 0, 0)));
+}
+
+void op_trig(struct call *c)
+{
+    int x = call_tensor(c, 0), y;
+    if (c->arg == TRIG_TAN) {
+        y = call_element2(c, OP_DIV, call_element1(c, OP_SIN, x, 0, 0),
+                          call_element1(c, OP_COS, x, 0, 0));
+    } else {
+        int up = call_element1(c, OP_EXP, x, 0, 0);
+        int down = call_element1(c, OP_EXP, call_element1(c, OP_NEG, x, 0, 0), 0, 0);
+        y = call_element2(c, c->arg == TRIG_SINH ? OP_SUB : OP_ADD, up, down);
+        y = call_element2(c, OP_MUL, y, call_literal(c, 0.5));
     }
     call_out(c, 0, y);
 }

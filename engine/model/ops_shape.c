@@ -5,17 +5,10 @@
 
 #include "engine/model/ops.h"
 
-/* Inputs of these may be int64 constants, the arithmetic of shapes; fold.c then computes them. */
-static bool is_const_int(struct call *c, int v)
-{
-    const struct value *x = call_value(c, v);
-    return !c->rc && v >= 0 && x->type == GRAPH_I64 && x->is_const;
-}
-
 /* A view of `v`, which may be an int64 constant too. */
 static int view(struct call *c, int v, const struct shape *shape)
 {
-    if (is_const_int(c, v)) {
+    if (call_is_shape(c, v)) {
         if (shape_size(shape) != shape_size(&call_value(c, v)->shape))
             return call_fail(c, ERR_INPUT, "cannot make %s of %s", shape_text(shape).s,
                              shape_text(&call_value(c, v)->shape).s);
@@ -68,31 +61,12 @@ void op_flatten(struct call *c)
     call_out(c, 0, call_reshape(c, x, &out));
 }
 
-/* The axes of Squeeze and Unsqueeze as a bit set over `rank` dimensions; *have: were any given? */
-static unsigned read_axes(struct call *c, int rank, bool *have)
-{
-    int64_t list[LAYOUT_MAX_DIMS];
-    const int64_t *axes = list;
-    int nr = call_ints(c, "axes", LAYOUT_MAX_DIMS, list);
-    if (nr < 0 && call_in(c, 1) >= 0)
-        axes = call_const_ints(c, 1, LAYOUT_MAX_DIMS, &nr);
-    *have = nr >= 0;
-    unsigned set = 0;
-    for (int i = 0; i < nr && !c->rc; i++) {
-        unsigned bit = 1u << call_axis(c, axes[i], rank);
-        if (set & bit)
-            call_fail(c, ERR_INPUT, "has axis %lld twice", (long long)axes[i]);
-        set |= bit;
-    }
-    return set;
-}
-
 void op_squeeze(struct call *c)
 {
     int v = call_in(c, 0);
     const struct shape xs = call_value(c, v)->shape;
     bool have;
-    unsigned axes = read_axes(c, xs.rank, &have);
+    unsigned axes = call_axes(c, 1, xs.rank, &have);
     struct shape out = {0};
     for (int i = 0; i < xs.rank; i++) {
         bool drop = have ? axes >> i & 1 : xs.dim[i] == 1;
@@ -118,7 +92,7 @@ void op_unsqueeze(struct call *c)
         return;
     bool have;
     struct shape out = {.rank = xs.rank + nr};
-    unsigned axes = read_axes(c, out.rank, &have);
+    unsigned axes = call_axes(c, 1, out.rank, &have);
     for (int i = 0, k = 0; i < out.rank && !c->rc; i++)
         out.dim[i] = axes >> i & 1 ? 1 : xs.dim[k++];
     call_out(c, 0, view(c, v, &out));
@@ -138,12 +112,16 @@ void op_dropout(struct call *c)
         training = 1;
     if ((training < 0 || training > 0) && ratio > 0)
         call_fail(c, ERR_UNSUPPORTED, "is supported in its inference form only");
-    call_out(c, 0, call_tensor(c, 0));
+    int x = call_tensor(c, 0);
+    call_out(c, 0, x);
+    const struct shape *s = &call_value(c, x)->shape;
+    if (!c->rc && c->c->nr_out > 1) /* nothing is dropped */
+        call_out(c, 1, graph_const_fill(c->g, "", GRAPH_BOOL, s->rank, s->dim, 1, c->e));
 }
 
 /* ---- movements ---- */
 
-static int emit_transpose(struct call *c, int x, const int64_t *perm)
+int call_transpose(struct call *c, int x, const int64_t *perm)
 {
     const struct shape *xs = &call_value(c, x)->shape;
     struct op op = {.kind = OP_TRANSPOSE};
@@ -177,7 +155,7 @@ void op_transpose(struct call *c)
         call_fail(c, ERR_INPUT, "has %d numbers in attribute \"perm\" for %d dimensions", nr, rank);
     for (int i = 0; i < rank && nr < 0; i++)
         perm[i] = rank - 1 - i;
-    call_out(c, 0, emit_transpose(c, x, perm));
+    call_out(c, 0, call_transpose(c, x, perm));
 }
 
 /* Channels to blocks of space, or back: a view, a transposition, a view. */
@@ -203,17 +181,33 @@ void op_space(struct call *c)
         memcpy(perm, crd ? (int64_t[]){0, 1, 4, 2, 5, 3} : (int64_t[]){0, 3, 4, 1, 5, 2},
                sizeof perm);
     }
-    x = emit_transpose(c, call_reshape(c, x, &cut), perm);
+    x = call_transpose(c, call_reshape(c, x, &cut), perm);
     call_out(c, 0, call_reshape(c, x, &out));
+}
+
+/* Longest vector of integers that is moved about here: of shapes, and a little more. */
+enum { SHORT = LAYOUT_MAX_DIMS * 8 };
+
+/* Are all inputs integers of shapes, together short enough? */
+static bool are_shapes(struct call *c)
+{
+    int64_t nr = 0;
+    for (int i = 0; i < c->c->nr_in; i++) {
+        const struct value *v = call_value(c, call_in(c, i));
+        if (!call_is_shape(c, call_in(c, i)) || v->shape.rank > 1)
+            return false;
+        nr += shape_size(&v->shape);
+    }
+    return nr <= SHORT;
 }
 
 static void concat_ints(struct call *c)
 {
-    int64_t all[LAYOUT_MAX_DIMS * 8];
+    int64_t all[SHORT];
     int used = 0;
     for (int i = 0; i < c->c->nr_in && !c->rc; i++) {
         int nr;
-        const int64_t *v = call_const_ints(c, i, (int)(sizeof all / sizeof *all) - used, &nr);
+        const int64_t *v = call_const_ints(c, i, SHORT - used, &nr);
         for (int k = 0; k < nr; k++)
             all[used++] = v[k];
     }
@@ -243,15 +237,19 @@ static int emit_concat(struct call *c, const int *in, int nr, int axis)
 
 void op_concat(struct call *c)
 {
-    if (is_const_int(c, call_in(c, 0))) {
+    if (are_shapes(c)) {
         concat_ints(c);
         return;
     }
-    int nr = c->c->nr_in;
-    int *in = ARENA_ARRAY(&c->g->arena, int, nr);
-    for (int i = 0; i < nr; i++)
-        if ((in[i] = call_tensor(c, i)) < 0)
+    int nr = 0;
+    int *in = ARENA_ARRAY(&c->g->arena, int, c->c->nr_in);
+    for (int i = 0; i < c->c->nr_in; i++) {
+        in[nr] = call_tensor(c, i);
+        if (in[nr] < 0)
             call_fail(c, ERR_INPUT, "lacks input %d", i);
+        /* The empty ones add nothing, but there must be one. */
+        nr += !call_is_empty(c, in[nr]) || (i + 1 == c->c->nr_in && !nr);
+    }
     if (!c->rc && !call_has(c, "axis") && c->g->opset >= 4)
         call_fail(c, ERR_INPUT, "lacks attribute \"axis\"");
     int rank = call_value(c, in[0])->shape.rank;
@@ -268,43 +266,10 @@ void op_concat(struct call *c)
         call_out(c, 0, emit_concat(c, in, nr, axis));
 }
 
-void op_pad(struct call *c)
-{
-    int x = call_tensor(c, 0), nr;
-    const struct shape xs = call_value(c, x)->shape;
-    int64_t attr[2 * LAYOUT_MAX_DIMS];
-    const int64_t *pads = attr, *axes = NULL;
-    double value = call_float(c, "value", 0);
-    int axis_nr = xs.rank;
-    nr = call_ints(c, call_has(c, "paddings") ? "paddings" : "pads", 2 * LAYOUT_MAX_DIMS, attr);
-    if (nr < 0)
-        pads = call_const_ints(c, 1, 2 * LAYOUT_MAX_DIMS, &nr);
-    if (call_in(c, 2) >= 0 && !graph_const_scalar(c->g, call_in(c, 2), &value))
-        call_fail(c, ERR_UNSUPPORTED, "needs a constant number to pad with");
-    if (call_in(c, 3) >= 0)
-        axes = call_const_ints(c, 3, LAYOUT_MAX_DIMS, &axis_nr);
-    if (!call_string_is(c, "mode", "constant", true))
-        call_fail(c, ERR_UNSUPPORTED, "is supported in mode \"constant\" only");
-    if (!c->rc && nr != 2 * axis_nr)
-        call_fail(c, ERR_INPUT, "has %d pads for %d dimensions", nr, axis_nr);
-    struct op op = {.kind = OP_PAD, .a = (float)value};
-    struct shape out = xs;
-    for (int i = 0; i < axis_nr && !c->rc; i++) {
-        int k = axes ? call_axis(c, axes[i], xs.rank) : i;
-        int64_t low = pads[i], high = pads[i + axis_nr];
-        if (llabs(low) > INT32_MAX || llabs(high) > INT32_MAX)
-            call_fail(c, ERR_INPUT, "pads by %lld and %lld", (long long)low, (long long)high);
-        op.at[k] = low;
-        out.dim[k] += low + high;
-    }
-    call_out(c, 0,
-             c->rc || !shape_equal(&xs, &out) || op.at[0] ? call_emit(c, &op, &x, 1, &out) : x);
-}
-
 /* ---- parts ---- */
 
-static int emit_slice(struct call *c, int x, const int64_t *start, const int64_t *step,
-                      const struct shape *out)
+int call_slice(struct call *c, int x, const int64_t *start, const int64_t *step,
+               const struct shape *out)
 {
     struct op op = {.kind = OP_SLICE};
     bool whole = shape_equal(&call_value(c, x)->shape, out);
@@ -333,8 +298,8 @@ static void slice_range(int64_t extent, int64_t *start, int64_t end, int64_t ste
 static void slice_ints(struct call *c, int64_t start, int64_t step, int64_t count)
 {
     int nr;
-    int64_t out[LAYOUT_MAX_DIMS * 8];
-    const int64_t *v = call_const_ints(c, 0, (int)(sizeof out / sizeof *out), &nr);
+    int64_t out[SHORT];
+    const int64_t *v = call_const_ints(c, 0, SHORT, &nr);
     for (int64_t i = 0; i < count && !c->rc; i++)
         out[i] = v[start + i * step];
     if (!c->rc)
@@ -375,11 +340,11 @@ void op_slice(struct call *c)
         if (!c->rc)
             slice_range(xs.dim[k], &at[k], end[i], by[k], &out.dim[k]);
     }
-    if (is_const_int(c, v) && xs.rank == 1) {
+    if (call_is_shape(c, v) && xs.rank == 1 && xs.dim[0] <= SHORT) {
         slice_ints(c, at[0], by[0], out.dim[0]);
         return;
     }
-    call_out(c, 0, c->rc ? -1 : emit_slice(c, call_tensor(c, 0), at, by, &out));
+    call_out(c, 0, c->rc ? -1 : call_slice(c, call_tensor(c, 0), at, by, &out));
 }
 
 void op_split(struct call *c)
@@ -397,7 +362,7 @@ void op_split(struct call *c)
         int64_t extent = xs.dim[axis], each = nr_out > 0 ? (extent + nr_out - 1) / nr_out : 1;
         nr = nr_out < MAX_PARTS ? nr_out : MAX_PARTS;
         for (int i = 0; i < nr; i++, extent -= each)
-            attr[i] = extent < each ? extent : each;
+            attr[i] = extent < each ? (extent > 0 ? extent : 0) : each;
     }
     int64_t at[LAYOUT_MAX_DIMS] = {0}, by[LAYOUT_MAX_DIMS];
     for (int i = 0; i < LAYOUT_MAX_DIMS; i++)
@@ -405,10 +370,10 @@ void op_split(struct call *c)
     for (int i = 0; i < nr && !c->rc; i++) {
         struct shape out = xs;
         out.dim[axis] = part[i];
-        if (part[i] < 1 || part[i] > xs.dim[axis] - at[axis])
+        if (part[i] < 0 || part[i] > xs.dim[axis] - at[axis])
             call_fail(c, ERR_INPUT, "cannot cut a part of %lld from dimension %d of %s",
                       (long long)part[i], axis, shape_text(&xs).s);
-        call_out(c, i, emit_slice(c, x, at, by, &out));
+        call_out(c, i, call_slice(c, x, at, by, &out));
         at[axis] += part[i];
     }
     if (!c->rc && at[axis] != xs.dim[axis])
@@ -416,54 +381,13 @@ void op_split(struct call *c)
                   shape_text(&xs).s);
 }
 
-static void gather_ints(struct call *c)
+int call_expand(struct call *c, int x, const struct shape *out)
 {
-    int nr, nr_at;
-    const int64_t *v = call_const_ints(c, 0, LAYOUT_MAX_DIMS * 8, &nr);
-    const int64_t *at = call_const_ints(c, 1, LAYOUT_MAX_DIMS * 8, &nr_at);
-    int64_t out[LAYOUT_MAX_DIMS * 8];
-    for (int i = 0; i < nr_at && !c->rc; i++)
-        out[i] = v[call_axis(c, at[i], nr)];
-    const struct shape *s = &call_value(c, call_in(c, 1))->shape;
-    if (!c->rc)
-        call_out(c, 0, graph_const_i64(c->g, "", s->rank, s->dim, out, c->e));
-}
-
-/* Of arrays only evenly spaced indices, which are a slice. */
-void op_gather(struct call *c)
-{
-    int v = call_in(c, 0), nr;
-    const struct shape xs = call_value(c, v)->shape;
-    if (is_const_int(c, v) && xs.rank == 1) {
-        gather_ints(c);
-        return;
-    }
-    int x = call_tensor(c, 0), axis = call_axis(c, call_int(c, "axis", 0), xs.rank);
-    const struct shape *is = &call_value(c, call_in(c, 1))->shape;
-    const int64_t *at = call_const_ints(c, 1, 1 << 20, &nr);
-    if (!c->rc && nr < 1)
-        call_fail(c, ERR_UNSUPPORTED, "takes no elements");
-    int64_t start[LAYOUT_MAX_DIMS] = {0}, step[LAYOUT_MAX_DIMS];
-    for (int i = 0; i < LAYOUT_MAX_DIMS; i++)
-        step[i] = 1;
-    for (int i = 0; i < nr && !c->rc; i++) {
-        int64_t k = call_axis(c, at[i], c->rc ? 1 : (int)xs.dim[axis]);
-        if (i == 0)
-            start[axis] = k;
-        else if (i == 1)
-            step[axis] = k - start[axis];
-        if (!c->rc && (k != start[axis] + i * step[axis] || step[axis] == 0))
-            call_fail(c, ERR_UNSUPPORTED, "is supported for evenly spaced indices only");
-    }
-    struct shape cut = xs, out = {0};
-    cut.dim[axis] = nr;
-    for (int i = 0; i < xs.rank; i++) {
-        for (int k = 0; i == axis && k < is->rank && out.rank < LAYOUT_MAX_DIMS; k++)
-            out.dim[out.rank++] = is->dim[k];
-        if (i != axis && out.rank < LAYOUT_MAX_DIMS)
-            out.dim[out.rank++] = xs.dim[i];
-    }
-    call_out(c, 0, c->rc ? -1 : call_reshape(c, emit_slice(c, x, start, step, &cut), &out));
+    /* A product with one whose result is larger than its operands. */
+    struct op op = {.kind = OP_MUL};
+    if (!c->rc && shape_equal(&call_value(c, x)->shape, out))
+        return x;
+    return call_emit(c, &op, (int[]){x, call_literal(c, 1)}, 2, out);
 }
 
 void op_expand(struct call *c)
@@ -479,9 +403,5 @@ void op_expand(struct call *c)
                       (long long)want, out.rank - i);
         out.dim[out.rank - i] = have == 1 ? want : have;
     }
-    /* A product with one whose result is larger than its operands. */
-    struct op op = {.kind = OP_MUL};
-    int one = call_literal(c, 1);
-    call_out(c, 0,
-             !c->rc && shape_equal(xs, &out) ? x : call_emit(c, &op, (int[]){x, one}, 2, &out));
+    call_out(c, 0, call_expand(c, x, &out));
 }

@@ -170,7 +170,7 @@ void op_lrn(struct call *c)
 
 /* ---- matrix products ---- */
 
-static int emit_matmul(struct call *c, int a, int b, bool trans_a, bool trans_b)
+int call_matmul(struct call *c, int a, int b, bool trans_a, bool trans_b)
 {
     struct op op = {.kind = OP_MATMUL, .trans_a = trans_a, .trans_b = trans_b};
     const struct shape *as = &call_value(c, a)->shape, *bs = &call_value(c, b)->shape;
@@ -201,7 +201,7 @@ void op_gemm(struct call *c)
     if (!c->rc && (call_value(c, a)->shape.rank != 2 || call_value(c, b)->shape.rank != 2))
         call_fail(c, ERR_INPUT, "needs matrices, it has %s and %s",
                   shape_text(&call_value(c, a)->shape).s, shape_text(&call_value(c, b)->shape).s);
-    int y = emit_matmul(c, a, b, trans_a, trans_b);
+    int y = call_matmul(c, a, b, trans_a, trans_b);
     if (alpha < 1 || alpha > 1)
         y = call_element2(c, OP_MUL, y, call_literal(c, alpha));
     if (d >= 0 && (beta < 0 || beta > 0)) {
@@ -227,7 +227,7 @@ void op_matmul(struct call *c)
         a = call_reshape(c, a, &(struct shape){2, {1, as.dim[0]}});
     if (bs.rank == 1)
         b = call_reshape(c, b, &(struct shape){2, {bs.dim[0], 1}});
-    int y = emit_matmul(c, a, b, false, false);
+    int y = call_matmul(c, a, b, false, false);
     if (!c->rc && (as.rank == 1 || bs.rank == 1)) {
         struct shape full = call_value(c, y)->shape, out = {0};
         for (int i = 0; i < full.rank; i++)

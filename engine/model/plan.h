@@ -94,9 +94,10 @@ struct graph *onnx_parse(const void *data, size_t size, const char *name, struct
 struct graph *model_graph_from_name(const char *text, int *block, struct err *e);
 
 /*
- * A conformance case: an ONNX file and a file with a tensor for each of its inputs. Inputs of
- * integers and single numbers (the shape of a Reshape) become constants with the numbers of their
- * file; value[i] gets the graph's input for file i, or -1 where that is a constant now.
+ * A conformance case: an ONNX file and a file with a tensor for each of its inputs, which has its
+ * shape. Inputs that some operator reads as a parameter (the shape of a Reshape) and those without
+ * elements become constants with the numbers of their file; value[i] gets the graph's input for file
+ * i, or -1 where that is a constant now.
  */
 struct onnx_case {
     const char *const *path;
@@ -104,7 +105,14 @@ struct onnx_case {
     int *value;
 };
 
-struct graph *onnx_read_case(const char *path, const struct onnx_case *c, struct err *e);
+/* How a file is read; all zero is as it says. */
+struct onnx_options {
+    const struct model_shape *shape; /* of model.h */
+    int nr_shapes;
+    const struct onnx_case *bind; /* or NULL */
+};
+
+struct graph *onnx_read_as(const char *path, const struct onnx_options *o, struct err *e);
 
 /* A file with one tensor, as float32 whatever its type; the caller frees *data. */
 int onnx_read_tensor(const char *path, struct shape *shape, float **data, struct err *e);

@@ -52,6 +52,22 @@ static double element1(const struct op *op, double x)
         return fabs(x);
     case OP_RECIPROCAL:
         return 1 / x;
+    case OP_FLOOR:
+        return floor(x);
+    case OP_CEIL:
+        return ceil(x);
+    case OP_ROUND:
+        return nearbyint(x);
+    case OP_TRUNC:
+        return trunc(x);
+    case OP_SIGN:
+        return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case OP_SIN:
+        return sin(x);
+    case OP_COS:
+        return cos(x);
+    case OP_NOT:
+        return x < 0 || x > 0 ? 0 : 1;
     default:
         assert(0);
         return 0;
@@ -77,6 +93,16 @@ static double element2(enum op_kind kind, double x, double y)
         return fmin(x, y);
     case OP_PRELU:
         return x < 0 ? x * y : x;
+    case OP_EQUAL:
+        return x <= y && x >= y;
+    case OP_LESS:
+        return x < y;
+    case OP_LESS_EQUAL:
+        return x <= y;
+    case OP_MOD:
+        return x - y * floor(x / y);
+    case OP_FMOD:
+        return fmod(x, y);
     default:
         assert(0);
         return 0;
@@ -125,6 +151,20 @@ static void run_element2(const struct op *op, const struct shape *const *shape,
     do
         *y++ = (float)element2(op->kind, (double)in[0][offset[0]], (double)in[1][offset[1]]);
     while (advance(&o, 2, steps, offset));
+}
+
+static void run_where(const struct shape *const *shape, const float *const *in,
+                      const struct shape *ys, float *y)
+{
+    int64_t step[3][LAYOUT_MAX_DIMS], offset[3] = {0};
+    int64_t *const steps[] = {step[0], step[1], step[2]};
+    for (int i = 0; i < 3; i++)
+        broadcast_steps(shape[i], ys, step[i]);
+    struct odometer o = {.shape = ys};
+    do {
+        float c = in[0][offset[0]];
+        *y++ = c < 0 || c > 0 ? in[1][offset[1]] : in[2][offset[2]];
+    } while (advance(&o, 3, steps, offset));
 }
 
 /* ---- movements ---- */
@@ -182,6 +222,35 @@ static void run_pad(const struct op *op, const struct shape *xs, const float *x,
             from += k * stride[i];
         }
         *y++ = inside ? x[from] : op->a;
+    } while (advance(&o, 0, NULL, NULL));
+}
+
+/* Indices beyond the end are cut to it. */
+static int64_t picked(const struct op *op, float at, int64_t extent)
+{
+    double k = trunc((double)at) + (op->wraps && at < 0 ? (double)extent : 0);
+    return !(k > 0) ? 0 : k > (double)(extent - 1) ? extent - 1 : (int64_t)k;
+}
+
+static void run_gather(const struct op *op, const struct shape *const *shape,
+                       const float *const *in, const struct shape *ys, float *y)
+{
+    const struct shape *xs = shape[0], *is = shape[1];
+    int64_t stride[LAYOUT_MAX_DIMS], list[LAYOUT_MAX_DIMS];
+    strides(xs, stride);
+    strides(is, list);
+    struct odometer o = {.shape = ys};
+    do {
+        int64_t from = 0, index = 0;
+        for (int i = 0; i < ys->rank; i++) {
+            bool in_list = i >= op->axis && i < op->axis + is->rank;
+            if (op->each || in_list)
+                index += o.at[i] * list[op->each ? i : i - op->axis];
+            if (op->each ? i != op->axis : !in_list)
+                from += o.at[i] * stride[op->each || i < op->axis ? i : i - is->rank + 1];
+        }
+        from += picked(op, in[1][index], xs->dim[op->axis]) * stride[op->axis];
+        *y++ = in[0][from];
     } while (advance(&o, 0, NULL, NULL));
 }
 
@@ -329,6 +398,9 @@ void reference_op(const struct op *op, int nr_in, const struct shape *const *sha
     case OP_TRANSPOSE:
         run_transpose(op, shape[0], in[0], out_shape, out);
         break;
+    case OP_GATHER:
+        run_gather(op, shape, in, out_shape, out);
+        break;
     case OP_PAD:
         run_pad(op, shape[0], in[0], out_shape, out);
         break;
@@ -340,7 +412,9 @@ void reference_op(const struct op *op, int nr_in, const struct shape *const *sha
         memcpy(out, in[0], (size_t)size * sizeof *out);
         break;
     default:
-        if (op_operands(op->kind) == 2) {
+        if (op->kind == OP_WHERE) {
+            run_where(shape, in, out_shape, out);
+        } else if (op_operands(op->kind) == 2) {
             run_element2(op, shape, in, out_shape, out);
         } else {
             for (int64_t i = 0; i < size; i++)

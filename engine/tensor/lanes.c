@@ -3,9 +3,8 @@
  * Which axis of a nest is in vectors.
  *
  * It is the last spatial axis, unless that makes a reduction gather what lies in a row along a
- * reduction axis: a row of a softmax, of a matrix times a vector, an image of a global average.
- * There the reduction axis is: each sum is a vector of partial sums, whose lanes are added up at
- * the end.
+ * reduction axis: a row of a softmax, of a matrix times a vector, an image of a global average. There
+ * the reduction axis is: each sum is a vector of partial sums, whose lanes are added up at the end.
  */
 #include "engine/tensor/plan.h"
 

@@ -557,7 +557,7 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
         if (a == n->vec) {
             inner = best_lanes_tile(n->extent[a], &n->plan->target);
             tile *= (inner + n->plan->target.lanes - 1) / n->plan->target.lanes;
-        } else if (a < n->vec && s->nr_reduce && tile < sums) {
+        } else if ((a < n->vec || n->across >= 0) && s->nr_reduce && tile < sums) {
             inner = largest_divisor(s->extent[a], sums / tile);
             tile *= inner;
         }
@@ -570,11 +570,9 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
             c->v[k->knob[n->order_knob].slot + i] = i;
     if (n->unroll_knob >= 0)
         c->v[k->knob[n->unroll_knob].slot] = 0;
-    /* A row at a time, in parts whose sums do not wait for each other. */
-    int ops = expr_ops(s->body) + 1;
-    for (int i = 0; n->across >= 0 && unroll_steps[i] <= sums; i++)
-        if (unroll_steps[i] * ops <= MAX_BODY_OPS)
-            c->v[k->knob[n->unroll_knob].slot] = i;
+    /* Sums that do not wait for each other: of several rows or, where these are few, of parts. */
+    for (int i = 0; n->across >= 0 && tile << (i + 1) <= sums && i < 3; i++)
+        c->v[k->knob[n->unroll_knob].slot] = i + 1;
     for (int i = 0; i < n->nr_producers; i++)
         if (n->producer[i].knob >= 0)
             c->v[k->knob[n->producer[i].knob].slot] = 1; /* PLACE_ROOT */

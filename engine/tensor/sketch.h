@@ -10,14 +10,12 @@
  * Every nest has the multi-level tiling of MetaSchedule, SSRSRS:
  *   S0 S1 R0 S2 R1 S3     S: a tile loop of every spatial axis, R: of every reduction axis
  * where S3 is the register tile: unrolled, its last axis in vectors of the target's lanes. Its sums
- * stay in registers over R1; over R0 they wait in the output or in a write cache. Reductions along
- * a row of memory have the reduction axis in vectors instead (lanes.c): no R0, one vector of partial
- * sums for each unrolled step of R1.
+ * stay in registers over R1; over R0 they wait in the output or in a write cache.
  *
  * Knobs of a nest (prefixed "name." when a workload has several):
  *   tile_<axis>   split: S axis in 4 factors (S0,S1,S2,S3), R axis in 2 (R0,R1)
  *   order         permutation of the spatial axes in S0, S1 and S2
- *   unroll        ordinal: how far the loops of R1 are unrolled, over vectors where these lie along one
+ *   unroll        ordinal: how far the loops of R1 are unrolled
  *   write_cache   flag: partial sums wait in scratch memory of their own, not in the output
  *   at_<stage>    choice: where a producer is computed: 0 in the loads, 1 before the nest,
  *                 2 inside S0, 3 inside S1, 4 inside R0
