@@ -7,6 +7,7 @@
 #include "engine/base/hash.h"
 #include "engine/search/space_domain.h"
 #include "engine/search/space_list.h"
+#include "engine/search/space_tally.h"
 
 void space_init(struct space *s)
 {
@@ -15,6 +16,8 @@ void space_init(struct space *s)
 
 void space_release(struct space *s)
 {
+    for (int i = 0; i < s->nr_sketches; i++)
+        tally_free(s->sketch[i]->tally);
     arena_release(&s->arena);
     space_init(s);
 }
@@ -144,7 +147,14 @@ void sketch_constraint(struct space *s, struct sketch *k, const char *name, uint
         k->cap_constraints = cap;
     }
     k->constraint[k->nr_constraints++] =
-        (struct constraint){arena_strdup(&s->arena, name), knobs, ok, ctx};
+        (struct constraint){.name = arena_strdup(&s->arena, name), .knobs = knobs, .ok = ok, .ctx = ctx};
+}
+
+void sketch_possible(struct sketch *k,
+                     bool (*possible)(const void *ctx, const struct candidate *c, uint64_t set))
+{
+    assert(k->nr_constraints > 0);
+    k->constraint[k->nr_constraints - 1].possible = possible;
 }
 
 int64_t knob_value(const struct knob *k, const struct candidate *c)

@@ -57,6 +57,9 @@ struct constraint {
     const char *name;   /* what is demanded, for people: "register tile fits" */
     uint64_t knobs;     /* bit k: reads knob k */
     bool (*ok)(const void *ctx, const struct candidate *c);
+    /* NULL, or whether it can still hold when only the knobs of `set` are decided: what prunes early.
+     * May say true in doubt. */
+    bool (*possible)(const void *ctx, const struct candidate *c, uint64_t set);
     const void *ctx;    /* lives as long as the space */
 };
 
@@ -69,6 +72,7 @@ struct sketch {
     const int32_t *listed;
     int nr_listed;
     const char *list_name;
+    struct tally *tally; /* NULL, or the counts by which to draw (space_weigh) */
     struct candidate start; /* the untuned default; must satisfy every constraint */
     void *user;             /* what the maker of the sketch needs to lower it */
 };
@@ -96,6 +100,10 @@ int sketch_flag(struct space *s, struct sketch *k, const char *name);
 int sketch_permutation(struct space *s, struct sketch *k, const char *name, int nr);
 void sketch_constraint(struct space *s, struct sketch *k, const char *name, uint64_t knobs,
                        bool (*ok)(const void *ctx, const struct candidate *c), const void *ctx);
+
+/* Lets the constraint added last judge a part of the knobs too. */
+void sketch_possible(struct sketch *k,
+                     bool (*possible)(const void *ctx, const struct candidate *c, uint64_t set));
 
 /* Gives the values of an ordinal or choice knob labels (JSON), which are copied. */
 void sketch_labels(struct space *s, struct sketch *k, int knob, const char *const *label);
@@ -149,5 +157,25 @@ bool space_step_again(const struct space *s, const struct candidate *before,
 
 /* Number of valid candidates, at most `cap` (counting stops there). */
 int64_t space_count(const struct space *s, int64_t cap);
+
+/* The same without the constraints, of one sketch; INT64_MAX for that many or more. */
+int64_t space_product(const struct space *s, int sketch);
+
+/*
+ * Counts a sketch so that space_sample() draws its valid candidates with equal chances from now on.
+ * Once its knobs and constraints are all there and before the space is shared. False, and nothing
+ * changes, where counting takes more than `nodes` steps or too much memory.
+ */
+bool space_weigh(struct space *s, int sketch, int64_t nodes);
+
+/* What a constraint removes: from the product of all values, alone; and of what all the others leave.
+ * -1: too many to count. */
+struct space_removal {
+    const char *name;
+    int64_t alone, last;
+};
+
+/* Fills an element of `out` for each constraint of the sketch. */
+void space_removed(const struct space *s, int sketch, struct space_removal *out);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Drawing a valid candidate.
  *
- * All knobs are drawn anew until the constraints hold: among the draws of domain_draw() each valid
+ * A sketch that was counted (space_weigh) is drawn from by its counts. Of any other
+ * all knobs are drawn anew until the constraints hold: among the draws of domain_draw() each valid
  * candidate keeps its probability. Where constraints refuse nearly all draws, a depth-first search
  * from random values finds one; it favours candidates behind a gap, which is the price. The search
  * is begun anew several times before it is given all its steps, because one unlucky first value can
@@ -11,6 +12,7 @@
 #include "engine/search/space.h"
 #include "engine/search/space_domain.h"
 #include "engine/search/space_list.h"
+#include "engine/search/space_tally.h"
 #include "engine/search/space_walk.h"
 
 enum {
@@ -52,6 +54,10 @@ static bool sample_sketch(const struct space *s, int sketch, struct rng *r, stru
     bool found = false, cut = true;
     if (s->sketch[sketch]->listed)
         return list_sample(s->sketch[sketch], r, out);
+    if (s->sketch[sketch]->tally) {
+        tally_draw(s->sketch[sketch]->tally, r, out);
+        return true;
+    }
     for (int i = 0; i < DRAWS && !found; i++)
         found = draw(s, sketch, r, &c);
     for (int i = 0; i <= SEARCHES && !found && cut; i++)

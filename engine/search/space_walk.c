@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/search/space_walk.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +19,25 @@ static int bits(uint64_t x)
     return __builtin_popcountll(x);
 }
 
+/* What is used of a sketch's constraints. */
+struct use {
+    const struct sketch *k;
+    const bool *use;
+};
+
+static bool used(const struct use *u, int i)
+{
+    return !u->use || u->use[i];
+}
+
 /* All knobs that constraints link to those of `set`, directly or through others. */
-static uint64_t closure(const struct sketch *k, uint64_t set)
+static uint64_t closure(const struct use *u, uint64_t set)
 {
     for (uint64_t before = 0; before != set;) {
         before = set;
-        for (int i = 0; i < k->nr_constraints; i++) {
-            uint64_t r = reads(k, &k->constraint[i]);
-            if (r & set)
+        for (int i = 0; i < u->k->nr_constraints; i++) {
+            uint64_t r = reads(u->k, &u->k->constraint[i]);
+            if (used(u, i) && (r & set))
                 set |= r;
         }
     }
@@ -35,13 +45,13 @@ static uint64_t closure(const struct sketch *k, uint64_t set)
 }
 
 /* Places the knobs of one group: those of small constraints first, since these prune earliest. */
-static int place_group(struct walk_plan *p, uint64_t members, int at, int group)
+static int place_group(struct walk_plan *p, const struct use *u, uint64_t members, int at, int group)
 {
     const struct sketch *k = p->sketch;
     for (int size = 1; size <= k->nr_knobs; size++) {
         for (int i = 0; i < k->nr_constraints; i++) {
             uint64_t r = reads(k, &k->constraint[i]);
-            if (bits(r) != size || !(r & members))
+            if (!used(u, i) || bits(r) != size || !(r & members))
                 continue;
             for (int j = 0; j < k->nr_knobs; j++) {
                 if (!(r & members & UINT64_C(1) << j))
@@ -61,49 +71,78 @@ static int place_group(struct walk_plan *p, uint64_t members, int at, int group)
     return at;
 }
 
-static void plan_init(struct walk_plan *p, const struct sketch *k)
+/* Sorts the constraints to the depths at which they are asked. */
+static void place_constraints(struct walk_plan *p, const struct use *u)
 {
+    const struct sketch *k = p->sketch;
+    uint64_t before = 0;
+    int nr = 0, guesses = 0;
+    for (int d = 0; d < k->nr_knobs; d++) {
+        uint64_t knob = UINT64_C(1) << p->order[d], set = before | knob;
+        p->check[d] = nr;
+        p->part[d] = guesses;
+        p->set[d] = set;
+        for (int i = 0; i < k->nr_constraints; i++) {
+            uint64_t r = reads(k, &k->constraint[i]);
+            bool asked = d > 0 && !(r & ~before);
+            if (!used(u, i) || asked)
+                continue;
+            p->live[d] |= r & before;
+            if (!(r & ~set))
+                p->ask[nr++] = i;
+            else if (k->constraint[i].possible && (r & knob))
+                p->guess[guesses++] = i;
+        }
+        before = set;
+    }
+    p->check[k->nr_knobs] = nr;
+    p->part[k->nr_knobs] = guesses;
+}
+
+void walk_plan_init(struct walk_plan *p, const struct sketch *k, const bool *use)
+{
+    struct use u = {k, use};
+    size_t nr = (size_t)k->nr_constraints;
     memset(p, 0, sizeof *p);
     p->sketch = k;
-    p->ask = xcalloc((size_t)k->nr_constraints, sizeof *p->ask);
+    p->ask = xcalloc(nr, sizeof *p->ask);
+    p->guess = xcalloc(nr * (size_t)k->nr_knobs, sizeof *p->guess);
     uint64_t placed = 0;
     for (int i = 0, at = 0, group = 0; i < k->nr_knobs; i++) {
         if (placed & UINT64_C(1) << i)
             continue;
-        uint64_t members = closure(k, UINT64_C(1) << i);
-        at = place_group(p, members, at, group++);
+        uint64_t members = closure(&u, UINT64_C(1) << i);
+        at = place_group(p, &u, members, at, group++);
         placed |= members;
     }
-    uint64_t set = 0, asked = 0;
-    int nr = 0;
-    for (int d = 0; d < k->nr_knobs; d++) {
-        p->check[d] = nr;
-        set |= UINT64_C(1) << p->order[d];
-        for (int i = 0; i < k->nr_constraints; i++) {
-            uint64_t r = reads(k, &k->constraint[i]);
-            bool before = d > 0 && !(r & ~asked);
-            if (!(r & ~set) && !before)
-                p->ask[nr++] = i;
-        }
-        asked = set;
+    place_constraints(p, &u);
+}
+
+void walk_plan_release(struct walk_plan *p)
+{
+    free(p->ask);
+    free(p->guess);
+    p->ask = p->guess = NULL;
+}
+
+bool walk_plan_allows(const struct walk_plan *p, int depth, const struct candidate *c)
+{
+    for (int i = p->check[depth]; i < p->check[depth + 1]; i++) {
+        const struct constraint *x = &p->sketch->constraint[p->ask[i]];
+        if (!x->ok(x->ctx, c))
+            return false;
     }
-    p->check[k->nr_knobs] = nr;
+    for (int i = p->part[depth]; i < p->part[depth + 1]; i++) {
+        const struct constraint *x = &p->sketch->constraint[p->guess[i]];
+        if (!x->possible(x->ctx, c, p->set[depth]))
+            return false;
+    }
+    return true;
 }
 
 static const struct knob *knob_at(const struct space_walk *w, int depth)
 {
     return &w->plan.sketch->knob[w->plan.order[depth]];
-}
-
-static bool allowed(const struct space_walk *w, int depth)
-{
-    const struct walk_plan *p = &w->plan;
-    for (int i = p->check[depth]; i < p->check[depth + 1]; i++) {
-        const struct constraint *c = &p->sketch->constraint[p->ask[i]];
-        if (!c->ok(c->ctx, &w->c))
-            return false;
-    }
-    return true;
 }
 
 static void enter(struct space_walk *w, int depth)
@@ -149,7 +188,7 @@ static bool search(struct space_walk *w)
             w->cut = true;
             return false;
         }
-        if (!allowed(w, w->depth)) {
+        if (!walk_plan_allows(&w->plan, w->depth, &w->c)) {
             if (!advance(w))
                 return false;
             continue;
@@ -166,7 +205,7 @@ static bool search(struct space_walk *w)
 static void open_sketch(struct space_walk *w)
 {
     const struct sketch *k = w->space->sketch[w->sketch];
-    plan_init(&w->plan, k);
+    walk_plan_init(&w->plan, k, NULL);
     w->planned = true;
     w->lo = 0;
     w->hi = k->nr_knobs;
@@ -183,8 +222,7 @@ static void open_sketch(struct space_walk *w)
 
 static void close_sketch(struct space_walk *w)
 {
-    free(w->plan.ask);
-    w->plan.ask = NULL;
+    walk_plan_release(&w->plan);
     w->planned = false;
 }
 
@@ -245,46 +283,4 @@ bool space_walk_next(struct space_walk *w, struct candidate *out)
         close_sketch(w);
     }
     return false;
-}
-
-/* Solutions of one group, at most `cap`. */
-static int64_t count_group(struct space_walk *w, int lo, int hi, int64_t cap)
-{
-    if (w->plan.check[lo] == w->plan.check[hi]) {
-        assert(hi == lo + 1);
-        return domain_size(knob_at(w, lo), cap);
-    }
-    int64_t n = 0;
-    w->lo = lo;
-    w->hi = hi;
-    w->depth = lo - 1;
-    while (n < cap && search(w))
-        n++;
-    return n;
-}
-
-static int64_t count_sketch(const struct space *s, int sketch, int64_t cap)
-{
-    if (s->sketch[sketch]->listed)
-        return list_count(s->sketch[sketch], cap);
-    struct space_walk w;
-    space_walk_init(&w, s, sketch);
-    open_sketch(&w);
-    int nr = w.hi;
-    int64_t n = nr ? 1 : candidate_valid(s, &w.c, NULL);
-    for (int lo = 0, hi; lo < nr && n > 0; lo = hi) {
-        for (hi = lo + 1; hi < nr && w.plan.group[hi] == w.plan.group[lo]; hi++)
-            ;
-        n = mul_cap(n, count_group(&w, lo, hi, cap), cap);
-    }
-    space_walk_release(&w);
-    return n;
-}
-
-int64_t space_count(const struct space *s, int64_t cap)
-{
-    int64_t n = 0;
-    for (int i = 0; i < s->nr_sketches && n < cap; i++)
-        n += count_sketch(s, i, cap - n);
-    return n;
 }

@@ -4,7 +4,8 @@
  * that prunes.
  *
  * Knobs are set in an order in which those that share a constraint stand together; a constraint is
- * asked as soon as the last knob it reads is set. Knobs linked by constraints, directly or through
+ * asked as soon as the last knob it reads is set, and one that can judge a part earlier (possible())
+ * whenever a knob that it reads is set. Knobs linked by constraints, directly or through
  * others, form a *group*: groups do not influence each other, so a group without a solution ends
  * the sketch at once, and counts multiply. Private to engine/search.
  */
@@ -16,14 +17,26 @@
 
 #include "engine/search/space.h"
 
-/* At depth d the constraints ask[check[d]] .. ask[check[d + 1] - 1] are asked. */
+/* At depth d the constraints ask[check[d]] .. ask[check[d + 1] - 1] are asked, and of
+ * guess[part[d]] .. guess[part[d + 1] - 1] whether they are still possible. */
 struct walk_plan {
     const struct sketch *sketch;
-    int order[SKETCH_MAX_KNOBS]; /* knob set at depth d */
-    int group[SKETCH_MAX_KNOBS]; /* of depth d; contiguous, ascending from 0 */
-    int check[SKETCH_MAX_KNOBS + 1];
-    int *ask; /* malloc */
+    int order[SKETCH_MAX_KNOBS];    /* knob set at depth d */
+    int group[SKETCH_MAX_KNOBS];    /* of depth d; contiguous, ascending from 0 */
+    uint64_t set[SKETCH_MAX_KNOBS]; /* knobs set at depth d, the one of d included */
+    /* Knobs set before depth d that a constraint asked at d or deeper reads: all that the rest of
+     * the search depends on. */
+    uint64_t live[SKETCH_MAX_KNOBS + 1];
+    int check[SKETCH_MAX_KNOBS + 1], part[SKETCH_MAX_KNOBS + 1];
+    int *ask, *guess; /* malloc */
 };
+
+/* `use` NULL: all constraints; else those whose element is true. */
+void walk_plan_init(struct walk_plan *p, const struct sketch *k, const bool *use);
+void walk_plan_release(struct walk_plan *p);
+
+/* Do the constraints of depth `depth` allow the knobs of `c` set so far? */
+bool walk_plan_allows(const struct walk_plan *p, int depth, const struct candidate *c);
 
 struct space_walk {
     const struct space *space;
