@@ -13,6 +13,25 @@
 /* Bytes: a line of the cache, and what kernels may read behind an array. */
 enum { ALIGN = 64, SLACK = 64 };
 
+/* Words of C and C++, and what gcc defines. */
+static bool is_taken(const char *name)
+{
+    static const char *const words[] = {
+        "and",     "asm",      "auto",    "bool",   "break",    "case",   "catch",   "char",
+        "class",   "const",    "default", "delete", "do",       "double", "else",    "enum",
+        "explicit", "export",  "extern",  "false",  "float",    "for",    "friend",  "goto",
+        "if",      "inline",   "int",     "linux",  "long",     "module", "mutable", "namespace",
+        "new",     "not",      "operator", "or",    "private",  "public", "register", "return",
+        "short",   "signed",   "sizeof",  "static", "struct",   "switch", "template", "this",
+        "throw",   "true",     "try",     "typedef", "typename", "union", "unix",    "unsigned",
+        "using",   "virtual",  "void",    "volatile", "while",  "xor",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(name, words[i]))
+            return true;
+    return false;
+}
+
 void library_name(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -21,8 +40,8 @@ void library_name(const char *text, char *out, size_t size)
     for (; *text && n + 1 < size; text++)
         out[n++] = isalnum((unsigned char)*text) ? *text : '_';
     out[n] = '\0';
-    if (!n)
-        snprintf(out, size, "model");
+    if (!n || is_taken(out))
+        snprintf(out + n, size - n, "model");
 }
 
 char *library_path(const char *folder, const char *kind, const char *name)
@@ -109,15 +128,6 @@ static int64_t stored_size(const struct plan *p, int buffer)
     return layout_stored_size(&p->buffer[buffer].layout);
 }
 
-/* The last buffer of a value is in the form that the model gives out; -1: a constant. */
-static int output_buffer(const struct plan *p, int value)
-{
-    int b = p->nr_buffers;
-    while (b-- > 0 && p->buffer[b].value != value)
-        ;
-    return b;
-}
-
 /* The caller's arrays: inputs, and outputs that are all of their memory and no other output's. */
 static void place_outside(struct library *l)
 {
@@ -130,7 +140,7 @@ static void place_outside(struct library *l)
             if (p->buffer[i].is_outside && p->buffer[i].value == g->input[k])
                 l->root[i] = (struct address){.place = PLACE_INPUT, .index = k};
     for (int k = 0; k < g->nr_outputs; k++) {
-        int b = output_buffer(p, g->output[k]);
+        int b = plan_output(p, g->output[k]);
         int64_t offset = 0;
         int root = b < 0 ? -1 : plan_root(p, b, &offset);
         if (root >= 0 && l->root[root].place == PLACE_ARENA && offset == 0 &&
@@ -177,7 +187,7 @@ static void place_all(struct library *l)
     for (int i = 0; i < p->nr_calls; i++)
         place_call(l, i);
     for (int k = 0; k < p->graph->nr_outputs; k++) {
-        int b = output_buffer(p, p->graph->output[k]);
+        int b = plan_output(p, p->graph->output[k]);
         if (b >= 0)
             l->output[k] = locate(l, b, p->nr_calls);
     }

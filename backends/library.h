@@ -54,7 +54,7 @@ struct library_report {
 /* One thread; up to minutes, for weights of gigabytes. */
 int library_write(const struct library_options *o, struct library_report *r, struct err *e);
 
-/* A C identifier made of any text, at most `size` - 1 long. */
+/* A C identifier made of any text, of less than `size` characters; `size` is 32 or more. */
 void library_name(const char *text, char *out, size_t size);
 
 /* "FOLDER/libNAME.so" and so on, by one of the patterns. The caller frees. */

@@ -57,13 +57,7 @@ static struct tensor tensor_of(const struct library *l, bool output, int k)
 {
     const struct plan *p = l->o->plan;
     int v = output ? p->graph->output[k] : p->graph->input[k];
-    struct tensor t = {.value = p->graph->value[v]};
-    const struct shape *s = &t.value->shape;
-    t.layout = layout_plain(s->rank, s->dim);
-    for (int b = 0; b < p->nr_buffers; b++) /* the first of an input, the last of an output */
-        if (p->buffer[b].value == v && (output || p->buffer[b].is_outside))
-            t.layout = p->buffer[b].layout;
-    return t;
+    return (struct tensor){p->graph->value[v], plan_outside(p, output, k)};
 }
 
 static void add_dims(const struct tensor *t, struct strbuf *out)

@@ -147,6 +147,26 @@ class Product(unittest.TestCase):
         self.compile(session, "matmul:16x16x16")
         self.assertTrue(os.path.exists(os.path.join(self.lib, "matmul_16x16x16.h")))
 
+    def test_outputs_that_are_inputs_views_and_parts(self):
+        net = self.path("odd.lua")
+        with open(net, "w") as f:
+            f.write("""
+                local n = network { name = "int", inputs = {{1, 20, 8, 8}, {1, 12, 8, 8}} }
+                local a, b = n.inputs[1], n.inputs[2]
+                local x = n:relu(a)
+                local y = n:conv(b, {k = 20, kernel = 3, pad = 1})
+                local c = n:concat(x, y, b)
+                return n:output(x, a, n:reshape(x, {1, -1}), y, c, n:weight{4, 4},
+                                n:reshape(b, {12, 64}), n:conv(c, {k = 16}), x)
+                """)
+        session = self.tune(net, "--explore", "1", "--refine", "0")
+        self.compile(session)
+        self.assertLess(self.bench(self.lib)["error"], 1e-5)
+        with open(os.path.join(self.lib, "intmodel.h")) as f:
+            header = f.read()
+        for k, shape in ((1, "1, 20, 8, 8"), (2, "1, 1280"), (4, "1, 52, 8, 8"), (5, "4, 4")):
+            self.assertRegex(header, rf"out\[{k}\]  \S*  \[{shape}\]\n")
+
     def test_weights_of_their_own_file(self):
         self.compile(self.session, "--weights", "file")
         self.assertLess(self.bench(self.lib)["error"], 1e-5)

@@ -205,19 +205,6 @@ static void remove_folder(struct bench *b)
     rmdir(b->own_folder);
 }
 
-/* The layout in which the library takes input, or gives output, `k`. */
-static struct layout outside_layout(const struct bench *b, bool output, int k)
-{
-    const struct plan *p = &b->model.plan;
-    const struct graph *g = b->model.graph;
-    int v = output ? g->output[k] : g->input[k];
-    struct layout l = layout_plain(g->value[v]->shape.rank, g->value[v]->shape.dim);
-    for (int i = 0; i < p->nr_buffers; i++)
-        if (p->buffer[i].value == v && (output || p->buffer[i].is_outside))
-            l = p->buffer[i].layout;
-    return l;
-}
-
 static int read_floats(const char *path, const char *what, int64_t n, float *out, struct err *e)
 {
     FILE *f = fopen(path, "rb");
@@ -247,7 +234,7 @@ static int fill_inputs(struct bench *b, float **logical, struct err *e)
     int rc = 0;
     for (int k = 0; k < g->nr_inputs && !rc; k++) {
         int64_t n = value_size(b, g->input[k]);
-        struct layout l = outside_layout(b, false, k);
+        struct layout l = plan_outside(&b->model.plan, false, k);
         char name[32];
         snprintf(name, sizeof name, k ? "input%d" : "input", k);
         logical[k] = new_floats(n);
@@ -268,7 +255,7 @@ static int make_outputs(struct bench *b, struct err *e)
 {
     const struct graph *g = b->model.graph;
     for (int k = 0; k < g->nr_outputs; k++) {
-        struct layout l = outside_layout(b, true, k);
+        struct layout l = plan_outside(&b->model.plan, true, k);
         b->out[k] = bench_shared(layout_stored_size(&l) * (int64_t)sizeof(float));
         b->got[k] = new_floats(value_size(b, g->output[k]));
         b->want[k] = new_floats(value_size(b, g->output[k]));
@@ -303,7 +290,7 @@ static int check(struct bench *b, float *const *logical, struct err *e)
     struct graph *g = b->model.graph;
     int rc = 0;
     for (int k = 0; k < g->nr_outputs; k++) {
-        struct layout l = outside_layout(b, true, k);
+        struct layout l = plan_outside(&b->model.plan, true, k);
         layout_unpack(&l, b->out[k], b->got[k]);
     }
     for (int k = 0; k < b->nr_expected && k < g->nr_outputs && !rc; k++) {

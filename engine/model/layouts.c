@@ -451,6 +451,25 @@ int plan_memory(const struct plan *p, int b)
     return b;
 }
 
+int plan_output(const struct plan *p, int v)
+{
+    bool flows = p->graph->value[v]->flows;
+    int b = p->nr_buffers;
+    while (b-- > 0 && (p->buffer[b].value != v || (!flows && p->buffer[b].block > 1)))
+        ;
+    return b;
+}
+
+struct layout plan_outside(const struct plan *p, bool output, int k)
+{
+    int v = output ? p->graph->output[k] : p->graph->input[k];
+    int b = output ? plan_output(p, v) : p->nr_buffers - 1;
+    while (!output && b >= 0 && (p->buffer[b].value != v || !p->buffer[b].is_outside))
+        b--;
+    struct slot plain = {.shape = p->graph->value[v]->shape, .block = 1};
+    return b >= 0 ? p->buffer[b].layout : slot_layout(&plain);
+}
+
 int plan_root(const struct plan *p, int b, int64_t *offset)
 {
     *offset = 0;

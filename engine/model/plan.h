@@ -57,6 +57,12 @@ int plan_root(const struct plan *p, int b, int64_t *offset);
 /* As far as `b` is all of another buffer, that buffer. */
 int plan_memory(const struct plan *p, int b);
 
+/* The buffer in the form in which the model gives value `v` out; -1 for a constant. */
+int plan_output(const struct plan *p, int v);
+
+/* How the caller's array of input or output `k` of the graph is stored: plain, unless it flows. */
+struct layout plan_outside(const struct plan *p, bool output, int k);
+
 /* Floats behind the end of each buffer that kernels may read: a vector of the widest target. */
 enum { PLAN_SLACK = 64 };
 

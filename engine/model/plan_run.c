@@ -71,15 +71,6 @@ static int run_call(struct run *r, const struct plan_call *c, const struct task 
     return rc;
 }
 
-/* A buffer of a value; the last made is in the form that the model gives out. */
-static int find_buffer(const struct plan *p, int value)
-{
-    int b = p->nr_buffers;
-    while (b-- > 0 && p->buffer[b].value != value)
-        ;
-    return b;
-}
-
 static void fill_inputs(struct run *r, const float *const *inputs)
 {
     const struct plan *p = r->p;
@@ -93,7 +84,7 @@ static int read_outputs(struct run *r, float *const *outputs)
 {
     struct graph *g = r->p->graph;
     for (int i = 0; i < g->nr_outputs; i++) {
-        int v = g->output[i], b = find_buffer(r->p, v);
+        int v = g->output[i], b = plan_output(r->p, v);
         if (b >= 0) {
             layout_unpack(&r->p->buffer[b].layout, buffer_memory(r, b), outputs[i]);
             continue;
