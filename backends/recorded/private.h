@@ -86,6 +86,11 @@ bool kernel_tuner_error(const char *text, enum recorded_status *out);
 /* -1 minimise, 1 maximise, 0 unknown: Kernel Tuner's table of exact names. */
 int objective_direction(const char *name);
 
+/* A sketch with the knobs that are open, in `out`, without constraints. */
+int recorded_sketch(const struct recorded *r, struct space *out, struct sketch **k, struct err *e);
+/* The plainest row that works and is valid: the first in the order of the domains; -1 for none. */
+int recorded_first_ok(const struct recorded *r, const struct space *s);
+
 struct reading {
     struct json j;
     const char *path;

@@ -69,43 +69,58 @@ void recorded_candidate(const struct recorded *r, int row, struct candidate *out
     pack(r, row, out->v);
 }
 
-/* The plainest configuration that works: the first in the order of the domains. */
-static int first_ok(const struct recorded *r)
+static bool is_before(const struct recorded *r, int a, int b)
+{
+    const int32_t *x = recorded_index(r, a), *y = recorded_index(r, b);
+    for (int k = 0; k < r->nr_knobs; k++) {
+        if (x[k] != y[k])
+            return x[k] < y[k];
+    }
+    return false;
+}
+
+int recorded_first_ok(const struct recorded *r, const struct space *s)
 {
     int first = -1;
     for (int i = 0; i < r->nr_rows; i++) {
-        if (r->row[i].status != RECORDED_OK)
+        struct candidate c;
+        if (r->row[i].status != RECORDED_OK || (first >= 0 && !is_before(r, i, first)))
             continue;
-        for (int k = 0; first >= 0 && k < r->nr_knobs; k++) {
-            int32_t a = recorded_index(r, i)[k], b = recorded_index(r, first)[k];
-            if (a != b) {
-                first = a < b ? i : first;
-                break;
-            }
-        }
-        first = first < 0 ? i : first;
+        recorded_candidate(r, i, &c);
+        if (candidate_valid(s, &c, NULL))
+            first = i;
     }
     return first;
 }
 
-int recorded_space(const struct recorded *r, struct space *out, struct err *e)
+int recorded_sketch(const struct recorded *r, struct space *out, struct sketch **k, struct err *e)
 {
     int nr = 0;
-    for (int k = 0; k < r->nr_knobs; k++)
-        nr += is_open(&r->knob[k]);
+    for (int i = 0; i < r->nr_knobs; i++)
+        nr += is_open(&r->knob[i]);
     if (nr > SKETCH_MAX_KNOBS)
         return err_set(e, ERR_LIMIT, "\"%s\" has %d knobs of more than one value; squall takes %d",
                        r->path, nr, SKETCH_MAX_KNOBS);
-    struct sketch *k = space_sketch(out, *r->kernel ? r->kernel : r->name);
+    *k = space_sketch(out, *r->kernel ? r->kernel : r->name);
     for (int i = 0; i < r->nr_knobs; i++) {
         if (is_open(&r->knob[i]))
-            add_knob(&r->knob[i], out, k);
+            add_knob(&r->knob[i], out, *k);
     }
-    int32_t *slots = xmalloc(((size_t)r->nr_rows * (size_t)nr + 1) * sizeof *slots);
+    return 0;
+}
+
+int recorded_space(const struct recorded *r, struct space *out, struct err *e)
+{
+    struct sketch *k;
+    int rc = recorded_sketch(r, out, &k, e);
+    if (rc)
+        return rc;
+    size_t nr = (size_t)k->nr_slots;
+    int32_t *slots = xmalloc(((size_t)r->nr_rows * nr + 1) * sizeof *slots);
     for (int i = 0; i < r->nr_rows; i++)
-        pack(r, i, slots + (size_t)i * (size_t)nr);
+        pack(r, i, slots + (size_t)i * nr);
     sketch_list(out, k, "is one of the recorded configurations", r->nr_rows, slots);
     free(slots);
-    recorded_candidate(r, first_ok(r), &k->start);
+    recorded_candidate(r, recorded_first_ok(r, out), &k->start);
     return 0;
 }
