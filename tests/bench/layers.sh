@@ -65,7 +65,8 @@ folder=${folder:-$build/layers}
 sessions=$folder/sessions results=$folder/results
 
 workloads() {
-    awk -v text="$text" '!/^#/ && NF == 3 && index($1 " " $3, text) && !seen[$3]++ { print $3 }' "$list"
+    awk -v text="$text" '!/^#/ && NF == 3 && (text == "" || index($1 " " $3, text)) &&
+        !seen[$3]++ { print $3 }' "$list"
 }
 file_name() { echo "$1" | tr ':,=' '-_.'; }
 
@@ -101,6 +102,7 @@ done
 # kept when the script is interrupted.
 measure() {
     name=$(file_name "$1").t$2
+    rm -f "$results/$name.json" # a failure leaves no figures of before
     machine_wait_quiet "$force"
     begun="\"started\": \"$(date -u +%Y-%m-%dT%H:%M:%SZ)\", \"busy_percent\": $busy"
     rc=0

@@ -131,6 +131,9 @@ measure() {
     session=$sessions/$name.squall what=$out/compiled/$name
     if [ -n "$sum" ]; then
         what=$out/$name.show.json name=$name.sum
+    fi
+    rm -f "$results/$name.json" # a failure leaves no figures of before
+    if [ -n "$sum" ]; then
         "$squall" show "$session" --json >"$what" || return 1
     else
         check_seeded "$model" "$session" || return 1
