@@ -17,7 +17,7 @@
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
     OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
-    OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_HELP,
+    OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -39,6 +39,7 @@ static const struct option long_options[] = {
     {"braille", no_argument, NULL, OPT_BRAILLE},
     {"speed", required_argument, NULL, OPT_SPEED},
     {"take-over", no_argument, NULL, OPT_TAKE_OVER},
+    {"shape", required_argument, NULL, OPT_SHAPE},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -226,6 +227,9 @@ static int set_option(const struct command *c, int id, const char *name, const c
         break;
     case OPT_TAKE_OVER:
         o->take_over = true;
+        break;
+    case OPT_SHAPE:
+        ok = add_shape(arg, o->shapes, sizeof o->shapes);
         break;
     }
     return ok ? -1 : usage_error(c, "--%s wants %s, not \"%s\"", name, wants(id), arg);

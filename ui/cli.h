@@ -30,6 +30,7 @@ struct cli_options {
     double speed;            /* of a replay: 1 as it was, 0 at once */
     int nr_inputs;
     const char *input[CLI_MAX_INPUTS];
+    char shapes[1024];       /* one a line, as in engine/model/model.h */
 };
 
 struct command {
@@ -43,6 +44,7 @@ struct command {
 #define KEY_TARGET "target"
 #define KEY_THREADS "threads"
 #define KEY_TASK_GLOB "task-glob"
+#define KEY_SHAPES "shapes" /* one a line */
 
 extern const struct command commands[];
 const struct command *command_find(const char *name);
@@ -58,8 +60,10 @@ void cli_error(const struct err *e);
 bool cli_wants_screen(const struct cli_options *o);
 
 /* The tasks of the inputs: ONNX files, Lua networks, named workloads. `block` as model.h. */
-int load_inputs(int nr, const char *const *input, int block, const char *task_glob,
-                struct task_list *out, struct err *e);
+int load_inputs(const struct cli_options *o, int block, struct task_list *out, struct err *e);
+
+/* Adds an argument of --shape to the lines of shapes; false where it is none, or they are too many. */
+bool add_shape(const char *text, char *shapes, size_t size);
 
 /* Is it a file (to be hashed and stored by its full path)? */
 bool input_is_file(const char *input);
@@ -72,5 +76,6 @@ int cmd_show(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 int cmd_compile(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 
 #endif

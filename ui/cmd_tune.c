@@ -74,6 +74,8 @@ static int store_inputs(struct session *s, const struct cli_options *o, struct e
     rc = rc ? rc : session_set(s, KEY_THREADS, number, e);
     if (o->task_glob)
         rc = rc ? rc : session_set(s, KEY_TASK_GLOB, o->task_glob, e);
+    if (o->shapes[0])
+        rc = rc ? rc : session_set(s, KEY_SHAPES, o->shapes, e);
     strbuf_release(&lines);
     return rc;
 }
@@ -86,7 +88,7 @@ static int prepare(const struct cli_options *o, struct device **device, struct t
     if (rc)
         return rc;
     int lanes = (*device)->class->info(*device)->lanes;
-    rc = load_inputs(o->nr_inputs, o->input, lanes, o->task_glob, tasks, e);
+    rc = load_inputs(o, lanes, tasks, e);
     if (rc) {
         task_list_release(tasks);
         (*device)->class->close(*device);
@@ -169,6 +171,8 @@ static int restore_options(struct session *s, const struct cli_options *now,
         o->threads = (int)strtol(strbuf_text(&text[1]), NULL, 10);
     if (o->threads < 1)
         return err_set(e, ERR_SESSION, "session \"%s\" names no thread count", session_path(s));
+    if (stored(s, KEY_SHAPES, &text[1]))
+        snprintf(o->shapes, sizeof o->shapes, "%s", strbuf_text(&text[1]));
     o->task_glob = stored(s, KEY_TASK_GLOB, &text[1]) ? strbuf_text(&text[1]) : NULL;
     if (!stored(s, KEY_INPUTS, &text[2]))
         return err_set(e, ERR_SESSION, "session \"%s\" does not say what it tunes",

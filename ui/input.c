@@ -80,16 +80,24 @@ static int select_tasks(struct task_list *l, const char *glob, struct err *e)
     return 0;
 }
 
-int load_inputs(int nr, const char *const *input, int block, const char *task_glob,
-                struct task_list *out, struct err *e)
+bool add_shape(const char *text, char *shapes, size_t size)
 {
-    struct model_options o = {.block = block};
-    for (int i = 0; i < nr; i++) {
-        int rc = load_one(input[i], &o, out, e);
+    size_t len = strlen(text), used = strlen(shapes);
+    if (!model_is_shape(text, len) || used + len + 2 > size)
+        return false;
+    snprintf(shapes + used, size - used, "%s\n", text);
+    return true;
+}
+
+int load_inputs(const struct cli_options *given, int block, struct task_list *out, struct err *e)
+{
+    struct model_options o = {.block = block, .shapes = given->shapes};
+    for (int i = 0; i < given->nr_inputs; i++) {
+        int rc = load_one(given->input[i], &o, out, e);
         if (rc)
             return rc;
     }
     if (!out->nr)
-        return err_set(e, ERR_INPUT, "\"%s\" has nothing to tune", input[0]);
-    return task_glob ? select_tasks(out, task_glob, e) : 0;
+        return err_set(e, ERR_INPUT, "\"%s\" has nothing to tune", given->input[0]);
+    return given->task_glob ? select_tasks(out, given->task_glob, e) : 0;
 }

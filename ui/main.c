@@ -22,6 +22,8 @@ const struct command commands[] = {
      "  --threads N      of the kernels (1)\n"
      "  --target T       llvm, or llvm:cpu=NAME\n"
      "  --task GLOB      only the tasks with such a name\n"
+     "  --shape NAME=1x3x224x224   sizes of an input, or NAME=8 of a dimension, that an ONNX file\n"
+     "                   leaves free\n"
      "  --batch          a line an event instead of the workbench\n"
      "  --json           JSON lines\n"
      "  --color WHEN     auto, always or never\n"
@@ -41,6 +43,7 @@ const struct command commands[] = {
      "header.", cmd_compile, NULL},
     {"bench", "DIR|SESSION [INPUT]", "Runs a compiled model: its latency, and how far its outputs "
      "are off.", cmd_bench, NULL},
+    {"check", "DIR...", "Runs ONNX test folders through compiled kernels.", cmd_check, NULL},
     {"devices", NULL, "Lists the targets of this machine, with their measured peak.", cmd_devices,
      "  --threads N      of the measurement of the peak (1)\n"},
     {NULL, NULL, NULL, NULL, NULL},

@@ -143,8 +143,7 @@ static enum conformance_status run_set(struct set *s, struct err *e)
     char *model = file_of(c->folder, 0, "model", -1);
     const struct onnx_case bind = {
         .path = (const char *const *)s->path, .nr = s->nr_in, .value = s->value};
-    const struct onnx_options how = {
-        .shape = c->shape, .nr_shapes = c->nr_shapes, .bind = &bind};
+    const struct onnx_options how = {.shapes = c->shapes, .bind = &bind};
     struct model_options o = {.block = c->block};
     s->g = onnx_read_as(model, &how, e);
     free(model);

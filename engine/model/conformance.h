@@ -21,8 +21,7 @@ enum conformance_status { CASE_PASSED, CASE_FAILED, CASE_UNSUPPORTED };
 struct conformance {
     const char *folder;
     int block; /* of the layouts, as in model.h */
-    const struct model_shape *shape;
-    int nr_shapes;
+    const char *shapes; /* as in model.h */
     int runs; /* of the plan on each set of data, at least one; run(ctx, i) is called before each */
     void (*run)(void *ctx, int i);
     struct plan_runner runner;

@@ -15,25 +15,17 @@
 
 #include "engine/base/err.h"
 #include "engine/model/task.h"
-#include "engine/tensor/layout.h"
 
-/* Sizes for what an ONNX file leaves free: of an input, all of its dimensions; or of a dimension
- * that has a name, that one. */
-struct model_shape {
-    const char *name;
-    int rank;
-    int64_t dim[LAYOUT_MAX_DIMS];
-};
-
-/* Reads "NAME=1x3x224x224". The name points into `text`, which gets a terminator after it. */
-bool model_shape_read(char *text, struct model_shape *out);
+/* Is `text`, of that length, "NAME=1x3x224x224"? */
+bool model_is_shape(const char *text, size_t len);
 
 struct model_options {
     int block; /* channel block of activations: float lanes of the target; 1 for plain layouts */
     /* Make kernels of all concatenations, also of those whose parts can be written in place. */
     bool copy_concat;
-    const struct model_shape *shape;
-    int nr_shapes;
+    /* Sizes for what an ONNX file leaves free, one a line: NAME=1x3x224x224 of an input, all of its
+     * dimensions; NAME=8 of a dimension that has a name. NULL: none. */
+    const char *shapes;
 };
 
 /* Reads an ONNX file and extracts its tasks. Errors name the file, and the node where there is one;

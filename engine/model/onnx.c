@@ -336,6 +336,7 @@ static struct graph *parse(const void *data, size_t size, const char *name, cons
         r.g = NULL;
     }
     onnx__model_proto__free_unpacked(m, &alloc);
+    free(r.shape);
     free(r.names.entry);
     arena_release(&r.arena);
     return r.g;
@@ -367,7 +368,7 @@ int model_tasks_from_onnx(const char *path, const struct model_options *o, struc
                           struct err *e)
 {
     struct err own = ERR_INIT;
-    struct onnx_options how = {.shape = o->shape, .nr_shapes = o->nr_shapes};
+    struct onnx_options how = {.shapes = o->shapes};
     struct graph *g = onnx_read_as(path, &how, e ? e : (e = &own));
     if (!g)
         return e->code;

@@ -28,32 +28,59 @@ enum graph_type onnx_type(int data_type, const char **refused)
     }
 }
 
-bool model_shape_read(char *text, struct model_shape *out)
+/* "NAME=1x3x224x224", `name` without what follows. */
+static bool read_shape(const char *text, size_t len, size_t *name_len, struct given_shape *out)
 {
-    char *equals = strrchr(text, '='), *p = equals;
-    if (!equals || equals == text)
+    size_t at = len;
+    while (at > 0 && text[at - 1] != '=')
+        at--;
+    *out = (struct given_shape){0};
+    *name_len = at ? at - 1 : 0;
+    if (at < 2)
         return false;
-    *out = (struct model_shape){.name = text};
-    do {
-        char *end;
-        long long v = strtoll(p + 1, &end, 10);
-        if (end == p + 1 || v < 1 || v > INT32_MAX || out->rank == LAYOUT_MAX_DIMS)
+    for (bool more = true; more; at++) {
+        int64_t v = 0;
+        size_t first = at;
+        for (; at < len && text[at] >= '0' && text[at] <= '9' && v <= INT32_MAX; at++)
+            v = v * 10 + (text[at] - '0');
+        if (at == first || v < 1 || v > INT32_MAX || out->rank == LAYOUT_MAX_DIMS)
             return false;
         out->dim[out->rank++] = v;
-        p = end;
-    } while (*p == 'x');
-    if (*p)
-        return false;
-    *equals = '\0';
+        more = at < len && text[at] == 'x';
+        if (!more && at < len)
+            return false;
+    }
     return true;
 }
 
-static const struct model_shape *find_shape(const struct onnx_reader *r, const char *name, int rank)
+bool model_is_shape(const char *text, size_t len)
 {
-    for (int i = 0; i < r->options->nr_shapes && name; i++)
-        if (strcmp(r->options->shape[i].name, name) == 0 &&
-            (rank < 0 || r->options->shape[i].rank == rank))
-            return &r->options->shape[i];
+    struct given_shape s;
+    size_t name_len;
+    return !memchr(text, '\n', len) && read_shape(text, len, &name_len, &s);
+}
+
+static void read_shapes(struct onnx_reader *r)
+{
+    for (const char *p = r->options->shapes; p && *p && !r->rc;) {
+        size_t len = strcspn(p, "\n"), name_len;
+        GROW(r->shape, r->nr_shapes, r->cap_shapes);
+        struct given_shape *s = &r->shape[r->nr_shapes];
+        if (len && !read_shape(p, len, &name_len, s)) {
+            onnx_fail(r, ERR_USAGE, "\"%.*s\" is no shape such as NAME=1x3x224x224", (int)len, p);
+        } else if (len) {
+            s->name = arena_strndup(&r->arena, p, name_len);
+            r->nr_shapes++;
+        }
+        p += len + (p[len] == '\n');
+    }
+}
+
+static const struct given_shape *find_shape(const struct onnx_reader *r, const char *name, int rank)
+{
+    for (int i = 0; i < r->nr_shapes && name; i++)
+        if (strcmp(r->shape[i].name, name) == 0 && (rank < 0 || r->shape[i].rank == rank))
+            return &r->shape[i];
     return NULL;
 }
 
@@ -67,7 +94,7 @@ static bool declared_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *s
                           const Onnx__ValueInfoProto *v, int64_t *dim)
 {
     const char *name = onnx_clean(r, v->name);
-    const struct model_shape *given = find_shape(r, v->name, -1);
+    const struct given_shape *given = find_shape(r, v->name, -1);
     if (given && given->rank != (int)shape->n_dim)
         return !onnx_fail(r, ERR_INPUT, "input \"%s\" has %zu dimensions, not %d", name,
                           shape->n_dim, given->rank);
@@ -75,7 +102,7 @@ static bool declared_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *s
         const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
         bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        const struct model_shape *one = named ? find_shape(r, d->dim_param, 1) : NULL;
+        const struct given_shape *one = named ? find_shape(r, d->dim_param, 1) : NULL;
         if (fixed && d->dim_value > 0 && given && given->dim[i] != d->dim_value)
             return !onnx_fail(r, ERR_INPUT, "dimension %zu of input \"%s\" is fixed to %lld", i,
                               name, (long long)d->dim_value);
@@ -188,8 +215,8 @@ static void read_input(struct onnx_reader *r, const Onnx__GraphProto *g,
 /* A shape for what is not there is a slip of the pen; in a case it is for another one. */
 static void check_shapes(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
-    for (int i = 0; i < r->options->nr_shapes && !r->rc && !r->options->bind; i++) {
-        const char *name = r->options->shape[i].name;
+    for (int i = 0; i < r->nr_shapes && !r->rc && !r->options->bind; i++) {
+        const char *name = r->shape[i].name;
         bool known = false;
         for (size_t k = 0; k < g->n_input && !known; k++) {
             const Onnx__ValueInfoProto *v = g->input[k];
@@ -210,6 +237,7 @@ static void check_shapes(struct onnx_reader *r, const Onnx__GraphProto *g)
 
 void onnx_inputs(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
+    read_shapes(r);
     check_shapes(r, g);
     for (size_t i = 0; i < g->n_input && !r->rc; i++) {
         const Onnx__ValueInfoProto *v = g->input[i];

@@ -24,6 +24,12 @@ struct onnx_reader {
     const char *folder;  /* where files beside the model are; NULL: none are read */
     int64_t beside_bytes, beside_largest; /* read of them so far; size of the largest */
     const struct onnx_options *options;
+    int nr_shapes, cap_shapes; /* of the options */
+    struct given_shape {
+        const char *name;
+        int rank;
+        int64_t dim[LAYOUT_MAX_DIMS];
+    } * shape;
     int nr_bound; /* inputs so far */
     struct err *e;
     int rc;

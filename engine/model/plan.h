@@ -113,8 +113,7 @@ struct onnx_case {
 
 /* How a file is read; all zero is as it says. */
 struct onnx_options {
-    const struct model_shape *shape; /* of model.h */
-    int nr_shapes;
+    const char *shapes;           /* as in struct model_options; or NULL */
     const struct onnx_case *bind; /* or NULL */
 };
 
