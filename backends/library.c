@@ -17,14 +17,15 @@ enum { ALIGN = 64, SLACK = 64 };
 static bool is_taken(const char *name)
 {
     static const char *const words[] = {
-        "and",     "asm",      "auto",    "bool",   "break",    "case",   "catch",   "char",
-        "class",   "const",    "default", "delete", "do",       "double", "else",    "enum",
-        "explicit", "export",  "extern",  "false",  "float",    "for",    "friend",  "goto",
-        "if",      "inline",   "int",     "linux",  "long",     "module", "mutable", "namespace",
-        "new",     "not",      "operator", "or",    "private",  "public", "register", "return",
-        "short",   "signed",   "sizeof",  "static", "struct",   "switch", "template", "this",
-        "throw",   "true",     "try",     "typedef", "typename", "union", "unix",    "unsigned",
-        "using",   "virtual",  "void",    "volatile", "while",  "xor",
+        "and",    "asm",     "auto",     "bool",      "break",    "case",  "catch",
+        "char",   "class",   "const",    "default",   "delete",   "do",    "double",
+        "else",   "enum",    "explicit", "export",    "extern",   "false", "float",
+        "for",    "friend",  "goto",     "if",        "inline",   "int",   "linux",
+        "long",   "module",  "mutable",  "namespace", "new",      "not",   "operator",
+        "or",     "private", "public",   "register",  "return",   "short", "signed",
+        "sizeof", "static",  "struct",   "switch",    "template", "this",  "throw",
+        "true",   "try",     "typedef",  "typename",  "union",    "unix",  "unsigned",
+        "using",  "virtual", "void",     "volatile",  "while",    "xor",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(name, words[i]))
@@ -156,8 +157,8 @@ static struct address locate(struct library *l, int b, int step)
     int root = plan_root(l->o->plan, b, &offset);
     struct address *a = &l->root[root];
     if (a->place == PLACE_ARENA && a->index < 0)
-        a->index = add_item(l, stored_size(l->o->plan, root) * (int64_t)sizeof(float) + SLACK,
-                            step);
+        a->index =
+            add_item(l, stored_size(l->o->plan, root) * (int64_t)sizeof(float) + SLACK, step);
     if (a->place == PLACE_ARENA)
         l->item[a->index].last = step;
     return (struct address){a->place, a->index, a->offset + offset};

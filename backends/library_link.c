@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system's `cc` compiles the generated source and links. It runs inside the work folder, so that
- * all names are short. */
+/* The system's `cc` compiles the generated source and links. It runs inside the work folder, so
+ * that all names are short. */
 #include "backends/library_private.h"
 
 #include <errno.h>
@@ -79,8 +79,10 @@ static int run_cc(const struct library *l, const char *words)
     int why = spawn_cc(l, argv, &pid);
     int rc = 0;
     if (why)
-        rc = err_set(l->e, ERR_IO, "cannot run \"cc\", the C compiler that links libraries: %s; "
-                     "install one (on Debian: apt install gcc libc6-dev)", strerror(why));
+        rc = err_set(l->e, ERR_IO,
+                     "cannot run \"cc\", the C compiler that links libraries: %s; "
+                     "install one (on Debian: apt install gcc libc6-dev)",
+                     strerror(why));
     while (!rc && waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             rc = err_set(l->e, ERR_IO, "lost \"cc\": %s", strerror(errno));
@@ -99,10 +101,11 @@ static int embed_weights(const struct library *l)
 {
     struct strbuf text = {0}, path = {0}, words = {0};
     const char *name = l->o->name;
-    strbuf_addf(&text, "    .section .rodata\n    .balign 4096\n    .globl %s_weights\n"
-                       "    .hidden %s_weights\n    .type %s_weights, @object\n%s_weights:\n"
-                       "    .incbin \"%s.weights\"\n    .size %s_weights, . - %s_weights\n"
-                       "    .section .note.GNU-stack,\"\",@progbits\n",
+    strbuf_addf(&text,
+                "    .section .rodata\n    .balign 4096\n    .globl %s_weights\n"
+                "    .hidden %s_weights\n    .type %s_weights, @object\n%s_weights:\n"
+                "    .incbin \"%s.weights\"\n    .size %s_weights, . - %s_weights\n"
+                "    .section .note.GNU-stack,\"\",@progbits\n",
                 name, name, name, name, name, name, name);
     strbuf_addf(&path, "%s/weights.s", l->work);
     int rc = library_write_file(strbuf_text(&path), strbuf_text(&text), text.len, l->e);
@@ -132,9 +135,10 @@ int library_link(struct library *l)
             strbuf_addf(&words, " " KERNEL_FILE, i);
     rc = rc ? rc : run_cc(l, strbuf_text(&words));
     strbuf_reset(&words);
-    strbuf_addf(&words, "cc -shared -o lib%s.so %s.o -Wl,-soname,lib%s.so -Wl,--no-undefined "
-                        "-Wl,--as-needed -Wl,-z,noexecstack -lm%s", name, name, name,
-                parallel ? " -lgomp" : "");
+    strbuf_addf(&words,
+                "cc -shared -o lib%s.so %s.o -Wl,-soname,lib%s.so -Wl,--no-undefined "
+                "-Wl,--as-needed -Wl,-z,noexecstack -lm%s",
+                name, name, name, parallel ? " -lgomp" : "");
     rc = rc ? rc : run_cc(l, strbuf_text(&words));
     strbuf_release(&words);
     return rc;

@@ -38,7 +38,7 @@ struct library {
     const struct library_options *o;
     struct library_report *r;
     struct err *e;
-    char *work; /* folder in which all is made */
+    char *work;              /* folder in which all is made */
     struct artifact *kernel; /* of each task; its code is in a file by then */
     bool *stale;             /* of each task */
     struct library_call *call;

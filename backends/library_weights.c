@@ -58,8 +58,9 @@ static int pack_one(struct writer *w, int task, const struct buffer *b, int valu
     }
     free(stored);
     free(own);
-    return stored ? 0 : err_set(w->l->e, ERR_NOMEM, "not enough memory for the weights of \"%s\"",
-                                t->name);
+    return stored ? 0
+                  : err_set(w->l->e, ERR_NOMEM, "not enough memory for the weights of \"%s\"",
+                            t->name);
 }
 
 /* The same constant for the same kernel is stored once. */
@@ -146,9 +147,9 @@ int library_pack(struct library *l)
         rc = err_set(l->e, ERR_IO, "cannot write the weights to \"%s\": %s", l->o->folder,
                      strerror(w.failed));
     l->r->weights_bytes = WEIGHTS_HEAD + w.floats * (int64_t)sizeof(float);
-    l->r->weights_inside = l->o->weights == WEIGHTS_INSIDE ||
-                           (l->o->weights == WEIGHTS_BY_SIZE &&
-                            l->r->weights_bytes <= LIBRARY_WEIGHTS_INSIDE);
+    l->r->weights_inside =
+        l->o->weights == WEIGHTS_INSIDE ||
+        (l->o->weights == WEIGHTS_BY_SIZE && l->r->weights_bytes <= LIBRARY_WEIGHTS_INSIDE);
     free(path);
     return rc;
 }

@@ -2,8 +2,8 @@
 /*
  * `bench`: the latency of a compiled model, and its outputs against the interpreter's.
  *
- * The model runs in a child process, pinned to a core where it has one thread: what it does there is
- * an answer or a reason. Inputs are reproducible, or read from files. The child writes times and
+ * The model runs in a child process, pinned to a core where it has one thread: what it does there
+ * is an answer or a reason. Inputs are reproducible, or read from files. The child writes times and
  * outputs into memory shared with this process, which then computes what should have come out.
  */
 #include <errno.h>
@@ -57,9 +57,12 @@ static const char help_text[] =
     "  --json             as JSON\n"
     "  --seed-weights, --logits, --target T   of a session: as for compile\n"
     "\n"
-    "Runs a compiled model, or compiles a session into a temporary folder and runs that. The error\n"
-    "is the largest of all elements, in parts of the output's largest value; above 1e-3 the command\n"
-    "fails. Reproducible inputs are uniform in [-1, 1), by the rule of engine/model/evaluate.h under\n"
+    "Runs a compiled model, or compiles a session into a temporary folder and runs that. The "
+    "error\n"
+    "is the largest of all elements, in parts of the output's largest value; above 1e-3 the "
+    "command\n"
+    "fails. Reproducible inputs are uniform in [-1, 1), by the rule of engine/model/evaluate.h "
+    "under\n"
     "the name \"input\", the second one \"input1\" and so on.\n";
 
 static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -128,11 +131,16 @@ static int set_option(struct bench *b, int c)
 static int parse(int argc, char **argv, struct bench *b)
 {
     static const struct option options[] = {
-        {"threads", required_argument, NULL, 'n'}, {"runs", required_argument, NULL, 'r'},
-        {"input", required_argument, NULL, 'i'},   {"expect", required_argument, NULL, 'e'},
-        {"no-check", no_argument, NULL, 'c'},      {"json", no_argument, NULL, 'j'},
-        {"seed-weights", no_argument, NULL, 's'},  {"logits", no_argument, NULL, 'l'},
-        {"target", required_argument, NULL, 't'},  {"help", no_argument, NULL, 'h'},
+        {"threads", required_argument, NULL, 'n'},
+        {"runs", required_argument, NULL, 'r'},
+        {"input", required_argument, NULL, 'i'},
+        {"expect", required_argument, NULL, 'e'},
+        {"no-check", no_argument, NULL, 'c'},
+        {"json", no_argument, NULL, 'j'},
+        {"seed-weights", no_argument, NULL, 's'},
+        {"logits", no_argument, NULL, 'l'},
+        {"target", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int c, rc = -1;
@@ -173,8 +181,10 @@ static int open_folder(struct bench *b, struct err *e)
 {
     if (is_folder(b->path)) {
         if (b->compile.seed_weights || b->compile.logits || b->compile.target || b->compile.input)
-            return err_set(e, ERR_USAGE, "\"%s\" is compiled already: --seed-weights, --logits, "
-                           "--target and INPUT are for sessions", b->path);
+            return err_set(e, ERR_USAGE,
+                           "\"%s\" is compiled already: --seed-weights, --logits, "
+                           "--target and INPUT are for sessions",
+                           b->path);
         b->folder = xstrdup(b->path);
         return product_read(b->folder, &b->p, e);
     }
@@ -213,8 +223,9 @@ static int read_floats(const char *path, const char *what, int64_t n, float *out
     char more;
     bool fits = fread(out, sizeof *out, (size_t)n, f) == (size_t)n && fread(&more, 1, 1, f) == 0;
     fclose(f);
-    return fits ? 0 : err_set(e, ERR_INPUT, "\"%s\" does not hold the %lld float32 numbers of %s",
-                              path, (long long)n, what);
+    return fits ? 0
+                : err_set(e, ERR_INPUT, "\"%s\" does not hold the %lld float32 numbers of %s", path,
+                          (long long)n, what);
 }
 
 static int64_t value_size(const struct bench *b, int value)
@@ -312,8 +323,10 @@ static int verdict(const struct bench *b, struct err *e)
     static const char *const with[] = {"the interpreter's", "the expected ones"};
     for (int i = 0; i < 2; i++)
         if (b->error[i] > TOLERANCE)
-            return err_set(e, ERR_BACKEND, "the outputs of \"%s\" are not %s: they differ by %.2g "
-                           "of the largest value", b->p.name, with[i], b->error[i]);
+            return err_set(e, ERR_BACKEND,
+                           "the outputs of \"%s\" are not %s: they differ by %.2g "
+                           "of the largest value",
+                           b->p.name, with[i], b->error[i]);
     return 0;
 }
 
@@ -341,8 +354,8 @@ static void print_text(const struct bench *b)
            b->result->threads == 1 ? "" : "s", format_time(s[0], t.median));
     printf("  latency      median of %d runs, 95%% interval %s to %s; fastest %s, 95th percentile "
            "%s\n",
-           b->result->nr, format_time(s[1], t.lo), format_time(s[2], t.hi), format_time(s[3], t.min),
-           format_time(s[4], t.p95));
+           b->result->nr, format_time(s[1], t.lo), format_time(s[2], t.hi),
+           format_time(s[3], t.min), format_time(s[4], t.p95));
     printf("  created in   %s\n", format_time(s[0], b->result->create_ns));
     printf("  memory       weights %s, activations %s\n",
            format_bytes(s[0], (double)b->p.report.weights_bytes),
@@ -389,9 +402,10 @@ static int measure(struct bench *b, struct err *e)
                               .threads = threads,
                               .runs = b->runs};
     int rc = threads > b->p.threads
-                 ? err_set(e, ERR_INPUT, "\"%s\" was tuned and compiled for %d thread%s, not for "
-                           "%d: tune with --threads %d", b->p.name, b->p.threads,
-                           b->p.threads == 1 ? "" : "s", threads, threads)
+                 ? err_set(e, ERR_INPUT,
+                           "\"%s\" was tuned and compiled for %d thread%s, not for "
+                           "%d: tune with --threads %d",
+                           b->p.name, b->p.threads, b->p.threads == 1 ? "" : "s", threads, threads)
                  : bench_in_child(&call, b->result, e);
     free(full);
     free(path);

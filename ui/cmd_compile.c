@@ -44,10 +44,14 @@ static int usage(const char *fmt, ...)
 static int parse(int argc, char **argv, struct product_options *o, bool *json)
 {
     static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'}, {"name", required_argument, NULL, 'n'},
-        {"target", required_argument, NULL, 't'}, {"weights", required_argument, NULL, 'w'},
-        {"seed-weights", no_argument, NULL, 's'}, {"logits", no_argument, NULL, 'l'},
-        {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
+        {"output", required_argument, NULL, 'o'},
+        {"name", required_argument, NULL, 'n'},
+        {"target", required_argument, NULL, 't'},
+        {"weights", required_argument, NULL, 'w'},
+        {"seed-weights", no_argument, NULL, 's'},
+        {"logits", no_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int c;
@@ -108,8 +112,13 @@ static void print_report(const struct product *p, struct strbuf *out)
     strbuf_addf(out, "  schedules    %d refined, %d explored, %d default\n", p->nr_refined,
                 p->nr_explored, p->nr_default);
     if (r->nr_stale)
-        strbuf_addf(out, "               %d of the session are of another version: default "
-                    "schedules in their place\n", r->nr_stale);
+        strbuf_addf(out,
+                    "               %d of the session are of another version: default "
+                    "schedules in their place\n",
+                    r->nr_stale);
+    if (strcmp(p->tuned_with, p->compiler) != 0)
+        strbuf_addf(out, "               tuned with %s, built with %s: times may differ\n",
+                    p->tuned_with, p->compiler);
     strbuf_addf(out, "  weights      %s %s\n", format_bytes(a, (double)r->weights_bytes),
                 r->weights_inside ? "inside" : "in a file of their own");
     strbuf_addf(out, "  activations  %s in one arena, %s without sharing memory\n",

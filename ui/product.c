@@ -112,8 +112,9 @@ static int choose_input(struct compilation *c)
     struct strbuf lines = {0};
     int rc = session_get(c->s, KEY_INPUTS, &lines, c->e), nr = 0;
     if (rc != 1)
-        return rc < 0 ? rc : err_set(c->e, ERR_SESSION, "session \"%s\" does not say what it tunes",
-                                     c->o->session);
+        return rc < 0 ? rc
+                      : err_set(c->e, ERR_SESSION, "session \"%s\" does not say what it tunes",
+                                c->o->session);
     struct strbuf all = {0};
     char *save = NULL;
     for (char *p = strtok_r(lines.buf, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
@@ -127,8 +128,10 @@ static int choose_input(struct compilation *c)
         rc = err_set(c->e, ERR_INPUT, "session \"%s\" does not tune \"%s\" but %.500s",
                      c->o->session, c->o->input, strbuf_text(&all));
     else if (!c->o->input && nr > 1)
-        rc = err_set(c->e, ERR_INPUT, "session \"%s\" tunes several models, name one of them behind "
-                     "it: %.500s", c->o->session, strbuf_text(&all));
+        rc = err_set(c->e, ERR_INPUT,
+                     "session \"%s\" tunes several models, name one of them behind "
+                     "it: %.500s",
+                     c->o->session, strbuf_text(&all));
     else
         rc = session_check_inputs(c->s, c->e);
     strbuf_release(&all);
@@ -162,10 +165,12 @@ static int open_target(struct compilation *c)
     if (!strcmp(c->backend->target_info(c->target)->target, tuned))
         return 0;
     if (c->o->target)
-        return err_set(c->e, ERR_INPUT, "session \"%s\" was tuned for %s, not for %s, and its "
+        return err_set(c->e, ERR_INPUT,
+                       "session \"%s\" was tuned for %s, not for %s, and its "
                        "schedules are not used for another target; tune for that one with "
-                       "squall tune --target %s", c->o->session, tuned,
-                       c->backend->target_info(c->target)->target, c->o->target);
+                       "squall tune --target %s",
+                       c->o->session, tuned, c->backend->target_info(c->target)->target,
+                       c->o->target);
     c->backend->target_close(c->target);
     c->target = NULL;
     return open_named(c, tuned);
@@ -178,8 +183,7 @@ static const struct board_task *find_task(const struct board *b, const struct ta
 {
     const struct board_task *found = NULL;
     for (int i = 0; i < b->nr_tasks; i++)
-        if (!strcmp(b->task[i].workload, t->wl.id) &&
-            (!found || !strcmp(b->task[i].name, t->name)))
+        if (!strcmp(b->task[i].workload, t->wl.id) && (!found || !strcmp(b->task[i].name, t->name)))
             found = &b->task[i];
     return found;
 }
@@ -239,6 +243,7 @@ static int compile(struct compilation *c)
     const struct device_info *info = c->backend->target_info(c->target);
     p->target = xstrdup(info->target);
     p->compiler = xstrdup(info->compiler);
+    p->tuned_with = xstrdup(c->board.session.u.session.compiler);
     p->session = xstrdup(c->o->session);
     p->block = info->lanes;
     p->seed_weights = c->o->seed_weights;

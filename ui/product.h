@@ -34,7 +34,7 @@ struct product_options {
     const char *input;  /* which of the session's; NULL where it has one */
     const char *target; /* NULL: the session's */
     const char *folder;
-    const char *name;   /* NULL: the model's */
+    const char *name; /* NULL: the model's */
     bool seed_weights, logits;
     enum library_weights weights;
 };
@@ -42,6 +42,7 @@ struct product_options {
 /* The manifest. Texts are owned. */
 struct product {
     char *name, *input, *input_hash, *session, *target, *compiler;
+    char *tuned_with; /* compiler of the session; not in the file */
     int threads, block;
     bool seed_weights, logits;
     struct library_report report;

@@ -47,6 +47,7 @@ void product_clear(struct product *p)
     free(p->session);
     free(p->target);
     free(p->compiler);
+    free(p->tuned_with);
     *p = (struct product){0};
 }
 
@@ -62,9 +63,9 @@ void product_json(const struct product *p, struct strbuf *out)
         "session", p->session, "target", p->target, "compiler", p->compiler, "threads", p->threads,
         "block", p->block, "seed_weights", p->seed_weights, "logits", p->logits, "kernels",
         "refined", p->nr_refined, "explored", p->nr_explored, "default", p->nr_default, "stale",
-        r->nr_stale, "calls", r->nr_calls, "arena_bytes", (json_int_t)r->arena_bytes,
-        "apart_bytes", (json_int_t)r->apart_bytes, "weights_bytes", (json_int_t)r->weights_bytes,
-        "weights_inside", r->weights_inside);
+        r->nr_stale, "calls", r->nr_calls, "arena_bytes", (json_int_t)r->arena_bytes, "apart_bytes",
+        (json_int_t)r->apart_bytes, "weights_bytes", (json_int_t)r->weights_bytes, "weights_inside",
+        r->weights_inside);
     char *text = j ? json_dumps(j, JSON_INDENT(2)) : NULL;
     strbuf_addf(out, "%s\n", text ? text : "{}"); /* a name that is no UTF-8 */
     free(text);
@@ -125,8 +126,9 @@ static json_t *find_manifest(const char *folder, struct err *e)
     if (nr == 1)
         return found;
     json_decref(found);
-    err_set(e, ERR_INPUT, nr ? "folder \"%s\" has several compiled models: give each its own"
-                             : "folder \"%s\" has no compiled model: make one with squall compile",
+    err_set(e, ERR_INPUT,
+            nr ? "folder \"%s\" has several compiled models: give each its own"
+               : "folder \"%s\" has no compiled model: make one with squall compile",
             folder);
     return NULL;
 }
@@ -143,9 +145,9 @@ static int unpack(json_t *j, struct product *p)
                     "name", &name, "input", &input, "input_hash", &hash, "session", &session,
                     "target", &target, "compiler", &compiler, "threads", &p->threads, "block",
                     &p->block, "seed_weights", &seed, "logits", &logits, "kernels", "refined",
-                    &p->nr_refined, "explored", &p->nr_explored, "default", &p->nr_default,
-                    "stale", &r->nr_stale, "calls", &r->nr_calls, "arena_bytes", &arena,
-                    "apart_bytes", &apart, "weights_bytes", &weights, "weights_inside", &inside))
+                    &p->nr_refined, "explored", &p->nr_explored, "default", &p->nr_default, "stale",
+                    &r->nr_stale, "calls", &r->nr_calls, "arena_bytes", &arena, "apart_bytes",
+                    &apart, "weights_bytes", &weights, "weights_inside", &inside))
         return -1;
     p->name = xstrdup(name);
     p->input = xstrdup(input);
@@ -170,13 +172,17 @@ int product_read(const char *folder, struct product *out, struct err *e)
     if (!j)
         return e->code;
     char *hash = NULL;
-    int rc = unpack(j, out) ? err_set(e, ERR_INPUT, "the manifest in \"%s\" is damaged: compile "
-                                      "the model again", folder)
+    int rc = unpack(j, out) ? err_set(e, ERR_INPUT,
+                                      "the manifest in \"%s\" is damaged: compile "
+                                      "the model again",
+                                      folder)
                             : manifest_hash(out->input, &hash, e);
     json_decref(j);
     if (!rc && strcmp(hash, out->input_hash) != 0)
-        rc = err_set(e, ERR_INPUT, "\"%s\" has changed since the model in \"%s\" was compiled: "
-                     "compile it again", out->input, folder);
+        rc = err_set(e, ERR_INPUT,
+                     "\"%s\" has changed since the model in \"%s\" was compiled: "
+                     "compile it again",
+                     out->input, folder);
     free(hash);
     if (rc)
         product_clear(out);

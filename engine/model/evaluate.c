@@ -118,8 +118,7 @@ static int evaluate_node(struct evaluation *v, const struct node *n)
     if (out)
         reference_op(&n->op, n->nr_in, shape, in, ys, out);
     else
-        rc = err_set(v->e, ERR_NOMEM, "not enough memory for value \"%s\"",
-                     g->value[n->out]->name);
+        rc = err_set(v->e, ERR_NOMEM, "not enough memory for value \"%s\"", g->value[n->out]->name);
     v->array[n->out] = v->own[n->out] = out;
     for (int i = 0; i < n->nr_in && !rc; i++)
         release(v, n->in[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory: where arrays with known lives go in one block, so that those whose lives do not meet share
- * the same bytes.
+ * Memory: where arrays with known lives go in one block, so that those whose lives do not meet
+ * share the same bytes.
  *
  * The largest first, each into the smallest gap it fits among those placed before whose lives meet
  * its own (best fit), else behind them. Networks come out at or near the bound: the most that lives
