@@ -281,7 +281,7 @@ static void fake_close(struct device *d)
 
 static const struct device_class fake_class = {
     "fake",     fake_info,          fake_space,   fake_operands,  fake_operands_free,
-    fake_build, fake_artifact_free, fake_measure, fake_interrupt, fake_close,
+    fake_build, fake_artifact_free, fake_measure, fake_interrupt, fake_close, NULL,
 };
 
 void fake_init(struct fake *f, const struct task_list *tasks)

@@ -57,7 +57,8 @@ static struct conductor *conductor_new(const struct tune_options *o, const struc
     c->next_trial = 1;
     c->last_stored = history ? history->last_trial : 0;
     c->base_ns = history ? (int64_t)(history->active_seconds * 1e9) : 0;
-    c->start_ns = clock_mono_ns();
+    c->start_ns = device_now(device);
+    c->usage_at = clock_mono_ns();
     c->done_fd = -1;
     if (c->o.fill_ns <= 0)
         c->o.fill_ns = 4000000;

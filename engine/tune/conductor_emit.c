@@ -4,6 +4,7 @@
  *
  * The clock counts active time: it goes on from what an earlier run left, and stands still while
  * the session is paused. Times of events never go back, whatever the order in which threads report.
+ * A device with a clock of its own (device_now()) sets the time.
  *
  * A resumed session decides everything again. What follows from decisions that an earlier run is
  * known to have made is not emitted a second time. At the border, where that run may or may not
@@ -30,7 +31,7 @@ int64_t clock_session_ns(const struct conductor *c, int64_t mono_ns)
 
 void clock_pause(struct conductor *c, bool paused)
 {
-    int64_t now = clock_mono_ns();
+    int64_t now = device_now(c->device);
     if (paused && !c->paused_since) {
         c->paused_since = now;
     } else if (!paused && c->paused_since) {
@@ -62,10 +63,10 @@ struct event *event_begin(struct conductor *c, enum event_kind kind, int task, i
 
 void event_emit(struct conductor *c, int64_t mono_ns)
 {
-    int64_t now = clock_mono_ns();
+    int64_t now = device_now(c->device);
     if (mono_ns <= 0)
         mono_ns = now;
-    c->ev.wall_ns = clock_wall_ns() - (now - mono_ns);
+    c->ev.wall_ns = clock_wall_ns() - (c->device->class->now ? 0 : now - mono_ns);
     int64_t t = clock_session_ns(c, mono_ns);
     if (t > c->last_t_ns)
         c->last_t_ns = t;
@@ -129,8 +130,14 @@ static void knob_values(const struct knob *k, struct strbuf *out)
         break;
     case KNOB_ORDINAL:
     case KNOB_CHOICE:
-        for (int i = 0; i < k->nr_values; i++)
-            strbuf_addf(out, i ? ",%" PRId64 : "%" PRId64, k->values[i]);
+        for (int i = 0; i < k->nr_values; i++) {
+            if (i)
+                strbuf_addc(out, ',');
+            if (k->label)
+                strbuf_adds(out, k->label[i]);
+            else
+                strbuf_addf(out, "%" PRId64, k->values[i]);
+        }
         break;
     }
 }
@@ -219,7 +226,7 @@ void emit_trial(struct course *t, const struct trial *k, const char *reason, con
     memcpy(ev->u.trial.sample_ns, o->sample_ns, sizeof o->sample_ns);
     memcpy(ev->u.trial.ref_ns, o->ref_ns, sizeof o->ref_ns);
     ev->u.trial.error = NAN;
-    int64_t mono = clock_mono_ns();
+    int64_t mono = device_now(t->c->device);
     ev->u.trial.started_ns = ev->u.trial.ended_ns = clock_session_ns(t->c, mono);
     if (w) {
         ev->u.trial.checked = w->result.checked;
@@ -290,9 +297,9 @@ void emit_usage(struct conductor *c)
     ev->u.usage.search_ns += c->search_ns;
     ev->u.usage.trials += c->nr_ended;
     ev->u.usage.restarts += c->restarts;
-    ev->u.usage.active_ns = clock_session_ns(c, clock_mono_ns());
+    ev->u.usage.active_ns = clock_session_ns(c, device_now(c->device));
     event_emit(c, 0);
-    c->usage_at = c->last_t_ns;
+    c->usage_at = clock_mono_ns();
 }
 
 void emit_ended(struct conductor *c, bool finished, const char *why)

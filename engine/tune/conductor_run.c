@@ -135,7 +135,7 @@ static void step(struct conductor *c)
     if (pipeline_next(c->pipeline, TICK_NS, &n))
         handle(c, &n);
     pipeline_watch(c->pipeline, &c->err);
-    if (!c->paused && clock_session_ns(c, clock_mono_ns()) - c->usage_at >= USAGE_EVERY_NS)
+    if (!c->paused && clock_mono_ns() - c->usage_at >= USAGE_EVERY_NS)
         emit_usage(c);
 }
 
@@ -160,7 +160,7 @@ static bool budget_is_used(struct conductor *c)
     if (c->o.trials > 0 && c->next_trial > c->o.trials)
         snprintf(c->drain_why, sizeof c->drain_why, "%" PRId64 " trials used", c->o.trials);
     else if (c->o.seconds > 0 && !is_replaying(c) &&
-             (double)clock_session_ns(c, clock_mono_ns()) * 1e-9 >= c->o.seconds)
+             (double)clock_session_ns(c, device_now(c->device)) * 1e-9 >= c->o.seconds)
         snprintf(c->drain_why, sizeof c->drain_why, "%.6g seconds used", c->o.seconds);
     else
         return false;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/err.h"
 #include "engine/model/task.h"
 #include "engine/search/space.h"
@@ -77,10 +78,18 @@ struct device_class {
     /* Makes a measurement in progress end soon with TRIAL_DEVICE_ERROR "interrupted"; any thread. */
     void (*interrupt)(struct device *d);
     void (*close)(struct device *d);
+    /* NULL: time is real. Else the device's own clock, in nanoseconds from 0: the session's active
+     * time and its budget of seconds follow it. Never goes back; any thread. */
+    int64_t (*now)(const struct device *d);
 };
 
 struct device {
     const struct device_class *class;
 };
+
+static inline int64_t device_now(const struct device *d)
+{
+    return d->class->now ? d->class->now(d) : clock_mono_ns();
+}
 
 #endif

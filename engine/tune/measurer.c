@@ -54,14 +54,14 @@ static void measure_one(struct pipeline *p, struct work *w)
     int index[DEVICE_MAX_KERNELS];
     request_of(p, w, &q, index);
     p->measuring = true;
-    w->began_ns = clock_mono_ns();
+    w->began_ns = device_now(p->device);
     pipeline_notice(p, NOTICE_MEASURING, w);
     pthread_mutex_unlock(&p->lock);
 
     p->device->class->measure(p->device, &q, &r);
 
     pthread_mutex_lock(&p->lock);
-    w->ended_ns = clock_mono_ns();
+    w->ended_ns = device_now(p->device);
     take_result(w, &r, index);
     if (w->result.measure_ns <= 0)
         w->result.measure_ns = w->ended_ns - w->began_ns;

@@ -61,7 +61,7 @@ void kernel_unref(struct kernel *k)
 void pipeline_notice(struct pipeline *p, enum notice_kind kind, struct work *w)
 {
     struct notice_link *l = xcalloc(1, sizeof *l);
-    l->n = (struct notice){kind, w, clock_mono_ns()};
+    l->n = (struct notice){kind, w, device_now(p->device)};
     *p->notices_end = l;
     p->notices_end = &l->next;
     pthread_cond_signal(&p->notice_cond);
@@ -117,7 +117,7 @@ static void fail_work(struct pipeline *p, struct work *w, enum trial_status stat
 {
     w->result.status = status;
     snprintf(w->result.reason, sizeof w->result.reason, "%s", reason);
-    w->began_ns = w->ended_ns = clock_mono_ns();
+    w->began_ns = w->ended_ns = device_now(p->device);
     pipeline_done(p, w);
 }
 
