@@ -28,6 +28,24 @@ def call(*args):
     return r.stdout
 
 
+def field(number, value):
+    """A field of a protocol buffer: a number, or what has a length."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    value = value.encode() if isinstance(value, str) else value
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def relu_of_free_size():
+    """An ONNX file: y = Relu(x), x of 1 x n."""
+    def info(name):
+        shape = field(1, field(1, 1)) + field(1, field(2, "n"))
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    node = field(1, "x") + field(2, "y") + field(4, "Relu")
+    graph = field(1, node) + field(2, "g") + field(11, info("x")) + field(12, info("y"))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 13))
+
+
 class Product(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -166,6 +184,16 @@ class Product(unittest.TestCase):
             header = f.read()
         for k, shape in ((1, "1, 20, 8, 8"), (2, "1, 1280"), (4, "1, 52, 8, 8"), (5, "4, 4")):
             self.assertRegex(header, rf"out\[{k}\]  \S*  \[{shape}\]\n")
+
+    def test_a_size_that_the_file_leaves_free_is_that_of_the_session(self):
+        model = self.path("free.onnx")
+        with open(model, "wb") as f:
+            f.write(relu_of_free_size())
+        session = self.tune(model, "--shape", "n=77", "--explore", "1", "--refine", "0")
+        self.compile(session)
+        self.assertEqual(self.bench(self.lib)["error"], 0)
+        with open(os.path.join(self.lib, "free.h")) as f:
+            self.assertIn("[1, 77]", f.read())
 
     def test_weights_of_their_own_file(self):
         self.compile(self.session, "--weights", "file")

@@ -20,13 +20,13 @@ static bool is_lua(const char *input)
     return lua_model_is_embedded(input) || (n > 4 && !strcmp(input + n - 4, ".lua"));
 }
 
-static struct graph *load_graph(const char *input, int *block, struct err *e)
+static struct graph *load_graph(const struct product_source *s, int *block, struct err *e)
 {
-    if (is_lua(input))
-        return lua_model_graph(input, e);
-    if (model_is_named_workload(input))
-        return model_graph_from_name(input, block, e);
-    return onnx_read(input, e);
+    if (is_lua(s->input))
+        return lua_model_graph(s->input, e);
+    if (model_is_named_workload(s->input))
+        return model_graph_from_name(s->input, block, e);
+    return onnx_read_as(s->input, &(struct onnx_options){.shapes = s->shapes}, e);
 }
 
 /* Whatever is behind the Softmax only changes the shape. */
@@ -48,7 +48,7 @@ static int cut_softmax(struct graph *g, struct err *e)
 int product_load(const struct product_source *s, struct product_model *m, struct err *e)
 {
     struct model_options o = {.block = s->block};
-    *m = (struct product_model){.graph = load_graph(s->input, &o.block, e)};
+    *m = (struct product_model){.graph = load_graph(s, &o.block, e)};
     if (!m->graph)
         return e->code;
     int rc = s->logits ? cut_softmax(m->graph, e) : 0;
@@ -248,8 +248,11 @@ static int compile(struct compilation *c)
     p->block = info->lanes;
     p->seed_weights = c->o->seed_weights;
     p->logits = c->o->logits;
+    struct strbuf shapes = {0};
+    session_get(c->s, KEY_SHAPES, &shapes, NULL); /* only there where some were given */
+    p->shapes = strbuf_detach(&shapes);
     int rc = manifest_hash(p->input, &p->input_hash, c->e);
-    struct product_source source = {p->input, p->block, p->seed_weights, p->logits};
+    struct product_source source = {p->input, p->shapes, p->block, p->seed_weights, p->logits};
     rc = rc ? rc : product_load(&source, &c->model, c->e);
     if (rc)
         return rc;

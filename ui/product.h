@@ -22,7 +22,8 @@ struct product_model {
  * instead. Constants without numbers get some (engine/model/evaluate.h), with `seed_weights` also
  * those that are one number everywhere. On failure nothing is left to release. */
 struct product_source {
-    const char *input; /* as for tune */
+    const char *input;  /* as for tune */
+    const char *shapes; /* of what an ONNX file leaves free, as in engine/model/model.h */
     int block;
     bool seed_weights, logits;
 };
@@ -41,7 +42,7 @@ struct product_options {
 
 /* The manifest. Texts are owned. */
 struct product {
-    char *name, *input, *input_hash, *session, *target, *compiler;
+    char *name, *input, *shapes, *input_hash, *session, *target, *compiler;
     char *tuned_with; /* compiler of the session; not in the file */
     int threads, block;
     bool seed_weights, logits;

@@ -43,6 +43,7 @@ void product_clear(struct product *p)
 {
     free(p->name);
     free(p->input);
+    free(p->shapes);
     free(p->input_hash);
     free(p->session);
     free(p->target);
@@ -57,9 +58,10 @@ void product_json(const struct product *p, struct strbuf *out)
 {
     const struct library_report *r = &p->report;
     json_t *j = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:{s:i, s:i, s:i, s:i}, s:i, s:I, "
-        "s:I, s:I, s:b}",
-        MARK, SQUALL_VERSION, "name", p->name, "input", p->input, "input_hash", p->input_hash,
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:{s:i, s:i, s:i, s:i}, s:i, "
+        "s:I, s:I, s:I, s:b}",
+        MARK, SQUALL_VERSION, "name", p->name, "input", p->input, "shapes", p->shapes,
+        "input_hash", p->input_hash,
         "session", p->session, "target", p->target, "compiler", p->compiler, "threads", p->threads,
         "block", p->block, "seed_weights", p->seed_weights, "logits", p->logits, "kernels",
         "refined", p->nr_refined, "explored", p->nr_explored, "default", p->nr_default, "stale",
@@ -135,14 +137,14 @@ static json_t *find_manifest(const char *folder, struct err *e)
 
 static int unpack(json_t *j, struct product *p)
 {
-    const char *name, *input, *hash, *session, *target, *compiler;
+    const char *name, *input, *shapes, *hash, *session, *target, *compiler;
     int seed, logits, inside;
     json_int_t arena, apart, weights;
     struct library_report *r = &p->report;
     if (json_unpack(j,
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:{s:i, s:i, s:i, s:i}, "
-                    "s:i, s:I, s:I, s:I, s:b}",
-                    "name", &name, "input", &input, "input_hash", &hash, "session", &session,
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, "
+                    "s:{s:i, s:i, s:i, s:i}, s:i, s:I, s:I, s:I, s:b}",
+                    "name", &name, "input", &input, "shapes", &shapes, "input_hash", &hash, "session", &session,
                     "target", &target, "compiler", &compiler, "threads", &p->threads, "block",
                     &p->block, "seed_weights", &seed, "logits", &logits, "kernels", "refined",
                     &p->nr_refined, "explored", &p->nr_explored, "default", &p->nr_default, "stale",
@@ -151,6 +153,7 @@ static int unpack(json_t *j, struct product *p)
         return -1;
     p->name = xstrdup(name);
     p->input = xstrdup(input);
+    p->shapes = xstrdup(shapes);
     p->input_hash = xstrdup(hash);
     p->session = xstrdup(session);
     p->target = xstrdup(target);
