@@ -210,6 +210,7 @@ static void put_request(const struct measure_request *q, int64_t timeout_ns, str
     struct wire_request w = {.operands = o->id,
                              .nr = q->nr,
                              .check = q->check,
+                             .cold = q->cold,
                              .fill_ns = q->fill_ns,
                              .timeout_ns = timeout_ns,
                              .cut_ns = q->cut_ns};

@@ -321,12 +321,23 @@ static bool warm_up(struct runner_process *p, const struct request *q, int i,
     return true;
 }
 
+static struct timed_kernel timed(const struct request *q, int i)
+{
+    const struct bound *b = &q->kernel[i];
+    const struct artifact *a = &b->kernel->artifact;
+    struct timed_kernel k = {.call = b->kernel->code.call, .buf = b->buf};
+    for (int n = 0; q->wire->cold && n < a->nr_buffers; n++)
+        if (a->buf[n].role == BUF_CONST)
+            k.cold[k.nr_cold++] = (struct cold_range){b->buf[n], (size_t)a->buf[n].bytes};
+    return k;
+}
+
 static void time_kernels(struct runner_process *p, const struct request *q, int64_t since_ns,
                          struct wire_result *res)
 {
     struct timed_kernel k[DEVICE_MAX_KERNELS] = {0};
     for (int i = 0; i < q->wire->nr; i++)
-        k[i] = (struct timed_kernel){q->kernel[i].kernel->code.call, q->kernel[i].buf};
+        k[i] = timed(q, i);
     struct timing_limits limits = {
         .fill_ns = q->wire->fill_ns,
         .cut_ns = q->wire->cut_ns,

@@ -11,13 +11,23 @@
 #define BACKENDS_TIMING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "backends/artifact.h"
 #include "engine/tune/device.h"
+
+struct cold_range {
+    const void *data;
+    size_t bytes;
+};
 
 struct timed_kernel {
     void (*call)(void *const *buf);
     void *const *buf;
+    /* Taken out of the caches before every call, which is then timed by itself. */
+    int nr_cold;
+    struct cold_range cold[ARTIFACT_MAX_BUFFERS];
 };
 
 struct timing_limits {

@@ -43,6 +43,7 @@ struct wire_request {
     uint64_t operands; /* id */
     int32_t nr;
     int32_t check;
+    int32_t cold;
     int64_t fill_ns, timeout_ns;
     double cut_ns;
     uint64_t artifact_bytes[DEVICE_MAX_KERNELS];

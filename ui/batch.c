@@ -54,6 +54,8 @@ static void session_line(const struct event *ev, struct strbuf *out)
     print_text(out, ev->u.session.compiler);
     strbuf_addf(out, ", %d task%s, seed %" PRIu64, (int)ev->u.session.nr_tasks,
                 ev->u.session.nr_tasks == 1 ? "" : "s", ev->u.session.seed);
+    if (ev->u.session.cold)
+        strbuf_adds(out, ", weights cold");
 }
 
 static void task_line(const struct event *ev, struct strbuf *out)

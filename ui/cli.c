@@ -16,8 +16,9 @@
 
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
-    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
-    OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_HELP,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
+    OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_CONSTRAINT, OPT_CONSTRAINTS,
+    OPT_OBJECTIVE, OPT_MAXIMISE, OPT_MINIMISE, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -31,6 +32,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"jobs", required_argument, NULL, OPT_JOBS},
     {"threads", required_argument, NULL, OPT_THREADS},
+    {"cache", required_argument, NULL, OPT_CACHE},
     {"task", required_argument, NULL, OPT_TASK},
     {"batch", no_argument, NULL, OPT_BATCH},
     {"json", no_argument, NULL, OPT_JSON},
@@ -40,6 +42,11 @@ static const struct option long_options[] = {
     {"speed", required_argument, NULL, OPT_SPEED},
     {"take-over", no_argument, NULL, OPT_TAKE_OVER},
     {"shape", required_argument, NULL, OPT_SHAPE},
+    {"constraint", required_argument, NULL, OPT_CONSTRAINT},
+    {"constraints", required_argument, NULL, OPT_CONSTRAINTS},
+    {"objective", required_argument, NULL, OPT_OBJECTIVE},
+    {"maximise", no_argument, NULL, OPT_MAXIMISE},
+    {"minimise", no_argument, NULL, OPT_MINIMISE},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -62,7 +69,13 @@ static bool takes(const struct command *c, int id)
     case OPT_THREADS:
         return c->run == cmd_tune || c->run == cmd_devices;
     case OPT_SPEED:
-        return c->run == cmd_replay;
+        return tunes || c->run == cmd_replay;
+    case OPT_CONSTRAINT:
+    case OPT_CONSTRAINTS:
+    case OPT_OBJECTIVE:
+    case OPT_MAXIMISE:
+    case OPT_MINIMISE:
+        return c->run == cmd_tune || c->run == cmd_space;
     case OPT_TAKE_OVER:
         return c->run == cmd_resume;
     default:
@@ -83,6 +96,8 @@ static const char *wants(int id)
         return "a number from 1 to 1024";
     case OPT_COLOR:
         return "auto, always or never";
+    case OPT_CACHE:
+        return "auto, warm or cold";
     default:
         return "a whole number from 0";
     }
@@ -202,6 +217,10 @@ static int set_option(const struct command *c, int id, const char *name, const c
         ok = read_count(arg, 1024, &n) && n > 0;
         o->threads = (int)n;
         break;
+    case OPT_CACHE:
+        ok = !strcmp(arg, "auto") || !strcmp(arg, "warm") || !strcmp(arg, "cold");
+        o->cache = arg;
+        break;
     case OPT_TASK:
         o->task_glob = arg;
         break;
@@ -228,6 +247,21 @@ static int set_option(const struct command *c, int id, const char *name, const c
     case OPT_TAKE_OVER:
         o->take_over = true;
         break;
+    case OPT_CONSTRAINT:
+        if (o->nr_constraints == CLI_MAX_INPUTS)
+            return usage_error(c, "too many constraints; put them in a file: --constraints FILE");
+        o->constraint[o->nr_constraints++] = arg;
+        break;
+    case OPT_CONSTRAINTS:
+        o->constraints_file = arg;
+        break;
+    case OPT_OBJECTIVE:
+        o->objective = arg;
+        break;
+    case OPT_MAXIMISE:
+    case OPT_MINIMISE:
+        o->direction = id == OPT_MAXIMISE ? 1 : -1;
+        break;
     case OPT_SHAPE:
         ok = add_shape(arg, o->shapes, sizeof o->shapes);
         break;
@@ -245,7 +279,7 @@ static int add_input(const struct command *c, const char *text, struct cli_optio
 
 int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o)
 {
-    *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .speed = 1};
+    *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .cache = "auto", .speed = 1};
     o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000,
                                     .build_timeout_ns = 30000000000, .run_timeout_ns = 10000000000};
     strcpy(o->tune.explore_strategy, "evolutionary");

@@ -25,12 +25,18 @@ struct cli_options {
     const char *task_glob;   /* NULL: all */
     bool batch, json;        /* neither: the workbench on a terminal, else batch */
     const char *color;       /* "auto", "always", "never" */
+    const char *cache;       /* "auto", "warm", "cold": where constants are when a kernel is called */
     bool ascii, braille, take_over;
     bool given_trials, given_explore, given_refine, given_time, given_speed; /* on the command line */
     double speed;            /* of a replay: 1 as it was, 0 at once */
     int nr_inputs;
     const char *input[CLI_MAX_INPUTS];
     char shapes[1024];       /* one a line, as in engine/model/model.h */
+    /* of recorded spaces */
+    int nr_constraints;
+    const char *constraint[CLI_MAX_INPUTS], *constraints_file;
+    const char *objective;   /* NULL: the file's */
+    int direction;           /* > 0 to be maximised, < 0 minimised, 0 by its name */
 };
 
 struct command {
@@ -45,6 +51,9 @@ struct command {
 #define KEY_THREADS "threads"
 #define KEY_TASK_GLOB "task-glob"
 #define KEY_SHAPES "shapes" /* one a line */
+#define KEY_CONSTRAINTS "constraints" /* one a line */
+#define KEY_OBJECTIVE "objective"
+#define KEY_DIRECTION "direction" /* "max" or "min" */
 
 extern const struct command commands[];
 const struct command *command_find(const char *name);
@@ -65,6 +74,9 @@ int load_inputs(const struct cli_options *o, int block, struct task_list *out, s
 /* Adds an argument of --shape to the lines of shapes; false where it is none, or they are too many. */
 bool add_shape(const char *text, char *shapes, size_t size);
 
+/* Keeps the tasks whose names are like `glob`. */
+int select_tasks(struct task_list *l, const char *glob, struct err *e);
+
 /* Is it a file (to be hashed and stored by its full path)? */
 bool input_is_file(const char *input);
 
@@ -73,6 +85,7 @@ int cmd_resume(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_space(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 int cmd_compile(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

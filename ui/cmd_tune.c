@@ -13,6 +13,7 @@
 #include "scripts/lua_model.h"
 #include "sessions/store.h"
 #include "ui/cli.h"
+#include "ui/recorded_input.h"
 #include "ui/run.h"
 
 /* The network that the program carries, for a first run without any file. */
@@ -76,6 +77,8 @@ static int store_inputs(struct session *s, const struct cli_options *o, struct e
         rc = rc ? rc : session_set(s, KEY_TASK_GLOB, o->task_glob, e);
     if (o->shapes[0])
         rc = rc ? rc : session_set(s, KEY_SHAPES, o->shapes, e);
+    if (recorded_inputs(o))
+        rc = rc ? rc : recorded_store(s, o, e);
     strbuf_release(&lines);
     return rc;
 }
@@ -84,6 +87,8 @@ static int store_inputs(struct session *s, const struct cli_options *o, struct e
 static int prepare(const struct cli_options *o, struct device **device, struct task_list *tasks,
                    struct err *e)
 {
+    if (recorded_inputs(o))
+        return recorded_prepare(o, device, tasks, e);
     int rc = local_device_open(o->target, o->threads, device, e);
     if (rc)
         return rc;
@@ -94,6 +99,26 @@ static int prepare(const struct cli_options *o, struct device **device, struct t
         (*device)->class->close(*device);
     }
     return rc;
+}
+
+/*
+ * In a network whose weights do not fit the last-level cache each kernel finds its own in memory,
+ * and a kernel that does less arithmetic on more weights may lose there what it wins when warm.
+ */
+static bool weights_are_cold(const struct cli_options *o, const struct task_list *tasks)
+{
+    if (strcmp(o->cache, "auto") != 0)
+        return strcmp(o->cache, "cold") == 0;
+    double bytes = 0;
+    for (int i = 0; i < tasks->nr; i++) {
+        const struct workload *w = &tasks->task[i]->wl;
+        for (int t = 0; t < w->nr_tensors; t++)
+            if (w->tensor[t].role == WL_CONST)
+                bytes += tasks->task[i]->weight * 4 *
+                         (double)layout_stored_size(&w->tensor[t].layout);
+    }
+    long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > (double)(last > 0 ? last : 32L << 20);
 }
 
 static int exit_code_of(int rc)
@@ -119,6 +144,7 @@ int cmd_tune(int argc, char **argv)
         cli_error(&e);
         return exit_code_of(rc);
     }
+    o.tune.cold = weights_are_cold(&o, &tasks);
     struct session *s = NULL;
     if (o.session)
         strbuf_adds(&path, o.session);
@@ -150,7 +176,7 @@ static bool stored(struct session *s, const char *key, struct strbuf *value)
 /* What the session was started with; budgets given now replace the stored ones. `text` holds the
  * strings that `o` points to. */
 static int restore_options(struct session *s, const struct cli_options *now,
-                           struct cli_options *o, struct strbuf text[3], struct err *e)
+                           struct cli_options *o, struct strbuf text[5], struct err *e)
 {
     *o = *now;
     int rc = session_options(s, &o->tune, e);
@@ -182,6 +208,7 @@ static int restore_options(struct session *s, const struct cli_options *now,
     for (char *p = strtok_r(text[2].buf, "\n", &save); p && o->nr_inputs < CLI_MAX_INPUTS;
          p = strtok_r(NULL, "\n", &save))
         o->input[o->nr_inputs++] = p;
+    recorded_restore(s, o, &text[3]);
     return session_check_inputs(s, e);
 }
 
@@ -199,7 +226,7 @@ int cmd_resume(int argc, char **argv)
     struct session *s = NULL;
     struct device *device = NULL;
     struct task_list tasks = {0};
-    struct strbuf text[3] = {{0}};
+    struct strbuf text[5] = {{0}};
     int rc = session_open(given.input[0], given.take_over ? SESSION_TAKE_OVER : SESSION_RESUME, &s,
                           &e);
     if (rc) {
@@ -218,7 +245,7 @@ int cmd_resume(int argc, char **argv)
         device->class->close(device);
         task_list_release(&tasks);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         strbuf_release(&text[i]);
     return code;
 }

@@ -20,10 +20,16 @@ const struct command commands[] = {
      "  --seed N         of all random choices (0)\n"
      "  --jobs N         builder threads (one a core, but one)\n"
      "  --threads N      of the kernels (1)\n"
+     "  --cache WHERE    constants are at a measured call: warm, cold, or as in the network (auto)\n"
      "  --target T       llvm, or llvm:cpu=NAME\n"
      "  --task GLOB      only the tasks with such a name\n"
      "  --shape NAME=1x3x224x224   sizes of an input, or NAME=8 of a dimension, that an ONNX file\n"
      "                   leaves free\n"
+     "  of recorded spaces (Kernel Tuner, T4, KTT and TVM files), which answer in virtual time:\n"
+     "  --constraint EXPR   what configurations must keep, as Python writes it; may be repeated\n"
+     "  --constraints FILE  one a line, or a T1 file; without any the file's rows are the space\n"
+     "  --objective NAME    another column than the file's; --maximise, --minimise: its direction\n"
+     "  --speed X           times as fast as it was measured; 0 at once (0)\n"
      "  --batch          a line an event instead of the workbench\n"
      "  --json           JSON lines\n"
      "  --color WHEN     auto, always or never\n"
@@ -44,6 +50,9 @@ const struct command commands[] = {
     {"bench", "DIR|SESSION [INPUT]", "Runs a compiled model: its latency, and how far its outputs "
      "are off.", cmd_bench, NULL},
     {"check", "DIR...", "Runs ONNX test folders through compiled kernels.", cmd_check, NULL},
+    {"space", "FILE", "Tells knobs, constraints and what is recorded of a recorded space.", cmd_space,
+     "  --constraint EXPR, --constraints FILE, --objective NAME, --maximise, --minimise   as for "
+     "tune\n"},
     {"devices", NULL, "Lists the targets of this machine, with their measured peak.", cmd_devices,
      "  --threads N      of the measurement of the peak (1)\n"},
     {NULL, NULL, NULL, NULL, NULL},

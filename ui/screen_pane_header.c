@@ -141,6 +141,8 @@ static void resources(const struct draw *d, const struct rect *r, int y)
                  format_gflops(a, b->session.u.session.peak_gflops));
         segment(&s, ROLE_DIM, text);
     }
+    if (b->session.u.session.cold)
+        segment(&s, ROLE_DIM, "weights cold");
     segment(&s, ROLE_DIM, b->session.u.session.compiler);
 }
 

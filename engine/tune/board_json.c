@@ -103,6 +103,7 @@ static json_t *session_json(const struct board *b)
                         json_sprintf("%llu", (unsigned long long)b->session.u.session.seed));
     json_object_set_new(o, "explore", json_integer(b->session.u.session.explore));
     json_object_set_new(o, "refine", json_integer(b->session.u.session.refine));
+    json_object_set_new(o, "weights_cold", json_boolean(b->session.u.session.cold));
     json_object_set_new(o, "threads", json_integer(b->session.u.session.threads));
     json_object_set_new(o, "peak_gflops", real(b->session.u.session.peak_gflops));
     json_object_set_new(o, "resumed", json_integer(b->session.u.session.resumed));

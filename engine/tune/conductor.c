@@ -90,6 +90,7 @@ struct conductor *conductor_start(const struct tune_options *o, const struct tas
             .tasks = tasks,
             .jobs = o->jobs,
             .fill_ns = c->o.fill_ns,
+            .cold = c->o.cold,
             .build_timeout_ns = o->build_timeout_ns,
             .run_timeout_ns = o->run_timeout_ns,
         },

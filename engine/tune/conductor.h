@@ -41,6 +41,8 @@ struct tune_options {
     uint64_t seed;
     int jobs;                  /* builder threads, 0 for one a core, the measurer's apart */
     int64_t fill_ns;           /* measuring time of a trial */
+    bool cold;                 /* constants come from memory at every measured call: what they do in
+                                  a network whose weights do not fit the caches */
     int64_t build_timeout_ns, run_timeout_ns;
 };
 

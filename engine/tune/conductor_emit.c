@@ -93,6 +93,7 @@ static void emit_session(struct conductor *c)
     ev->u.session.seconds = c->o.seconds;
     ev->u.session.peak_gflops = c->info->peak_gflops;
     ev->u.session.seed = c->o.seed;
+    ev->u.session.cold = c->o.cold;
     ev->u.session.jobs = pipeline_jobs(c->pipeline);
     ev->u.session.threads = c->info->threads;
     ev->u.session.nr_tasks = c->tasks->nr;

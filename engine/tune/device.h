@@ -45,6 +45,7 @@ struct measure_request {
     const void *artifact[DEVICE_MAX_KERNELS];
     int64_t fill_ns;                       /* time to fill with slices for each kernel: 3-5 ms */
     double cut_ns;                         /* stop kernel 0 after its first slice if slower; 0 never */
+    bool cold;                             /* constants are out of the caches at every call */
     bool check;                            /* compare the output of kernel 0 with the reference */
     int64_t timeout_ns;
 };

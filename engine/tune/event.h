@@ -63,6 +63,7 @@ struct event {
             double seconds, peak_gflops;
             uint64_t seed;
             int32_t jobs, threads, nr_tasks, resumed; /* resumed: how often */
+            int32_t cold; /* 1: measured with constants out of the caches */
             char model[128];
         } session;
         struct {

@@ -95,6 +95,7 @@ static const struct event_field fields[] = {
     NUMBER(EV_SESSION, session, peak_gflops, T_REAL),
     NUMBER(EV_SESSION, session, seed, T_U64),
     NUMBER(EV_SESSION, session, jobs, T_I32),
+    NUMBER(EV_SESSION, session, cold, T_I32),
     NUMBER(EV_SESSION, session, threads, T_I32),
     NUMBER(EV_SESSION, session, nr_tasks, T_I32),
     NUMBER(EV_SESSION, session, resumed, T_I32),

@@ -18,6 +18,7 @@ static void request_of(struct pipeline *p, const struct work *w, struct measure_
     *q = (struct measure_request){
         .operands = p->operands[w->task].data,
         .fill_ns = p->fill_ns,
+        .cold = p->cold,
         .cut_ns = w->cut_ns,
         .check = w->check,
         .timeout_ns = p->run_timeout_ns,

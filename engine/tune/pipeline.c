@@ -342,6 +342,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *o, struct err *e)
     p->device = o->device;
     p->tasks = o->tasks;
     p->fill_ns = o->fill_ns;
+    p->cold = o->cold;
     p->build_timeout_ns = o->build_timeout_ns;
     p->run_timeout_ns = o->run_timeout_ns;
     p->gate = info->threads >= info->cores;

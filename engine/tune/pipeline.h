@@ -33,6 +33,7 @@ struct pipeline_options {
     const struct task_list *tasks;
     int jobs; /* builder threads; 0: one a core, but for the measurer's where that is apart */
     int64_t fill_ns, build_timeout_ns, run_timeout_ns;
+    bool cold;
 };
 
 struct work {

@@ -78,6 +78,7 @@ struct pipeline {
     struct device *device;
     const struct task_list *tasks;
     int64_t fill_ns, build_timeout_ns, run_timeout_ns;
+    bool cold;
     int nr_jobs;    /* builder threads that were asked for */
     bool gate;      /* builders are parked while the measurer measures */
     int spare_core; /* left to the measurer by the builders; -1 for none */
