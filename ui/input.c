@@ -63,7 +63,7 @@ static int no_such_task(const struct task_list *l, const char *glob, struct err 
     return ERR_INPUT;
 }
 
-static int select_tasks(struct task_list *l, const char *glob, struct err *e)
+int select_tasks(struct task_list *l, const char *glob, struct err *e)
 {
     int kept = 0, nr = 0;
     for (int i = 0; i < l->nr; i++)

@@ -216,17 +216,17 @@ struct recorded_metric *builder_metric(struct builder *b, const char *name, cons
     return m;
 }
 
-bool read_value(struct json *j, struct builder *b, struct recorded_value *out)
+bool read_value(struct jread *j, struct builder *b, struct recorded_value *out)
 {
-    struct json_number n;
+    struct jread_number n;
     const char *raw;
     size_t len;
-    char c = json_peek(j);
+    char c = jread_peek(j);
     *out = (struct recorded_value){.num = NAN};
     switch (c) {
     case '"':
         out->type = RECORDED_TEXT;
-        if (!json_string(j))
+        if (!jread_string(j))
             return false;
         out->text = strbuf_text(&j->text);
         return true;
@@ -235,18 +235,18 @@ bool read_value(struct json *j, struct builder *b, struct recorded_value *out)
         out->type = RECORDED_BOOL;
         out->i = c == 't';
         out->num = (double)out->i;
-        return json_word(j, &c);
+        return jread_word(j, &c);
     case 'n':
-        return json_word(j, &c);
+        return jread_word(j, &c);
     case '{':
     case '[':
         out->type = RECORDED_TEXT;
-        if (!json_raw(j, &raw, &len))
+        if (!jread_raw(j, &raw, &len))
             return false;
         out->text = arena_strndup(&b->r->arena, raw, len);
         return true;
     default:
-        if (!json_number(j, &n))
+        if (!jread_number(j, &n))
             return false;
         out->type = n.is_int ? RECORDED_INT : RECORDED_REAL;
         out->i = n.i;
@@ -262,17 +262,17 @@ static void add_number(struct builder *b, double x)
 }
 
 /* The last number of a list within the list. */
-static bool read_inner(struct json *j, struct builder *b)
+static bool read_inner(struct jread *j, struct builder *b)
 {
-    struct json_number n, last = {.num = NAN};
-    if (!json_open(j, '['))
+    struct jread_number n, last = {.num = NAN};
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
-        char c = json_peek(j);
+    while (jread_element(j)) {
+        char c = jread_peek(j);
         if (c == '{' || c == '[' || c == '"' || c == 't' || c == 'f' || c == 'n') {
-            if (!json_skip(j))
+            if (!jread_skip(j))
                 return false;
-        } else if (json_number(j, &n)) {
+        } else if (jread_number(j, &n)) {
             last = n;
         } else {
             return false;
@@ -283,31 +283,31 @@ static bool read_inner(struct json *j, struct builder *b)
     return !j->wrong;
 }
 
-bool read_numbers(struct json *j, struct builder *b, bool *pairs)
+bool read_numbers(struct jread *j, struct builder *b, bool *pairs)
 {
-    struct json_number n;
+    struct jread_number n;
     b->nr_numbers = 0;
-    char c = json_peek(j);
+    char c = jread_peek(j);
     if (c != '[') {
         if (c == '{' || c == '"' || c == 't' || c == 'f' || c == 'n')
-            return json_skip(j);
-        if (!json_number(j, &n))
+            return jread_skip(j);
+        if (!jread_number(j, &n))
             return false;
         add_number(b, n.num);
         return true;
     }
-    if (!json_open(j, '['))
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
-        c = json_peek(j);
+    while (jread_element(j)) {
+        c = jread_peek(j);
         if (c == '[') {
             *pairs = true;
             if (!read_inner(j, b))
                 return false;
         } else if (c == '{' || c == '"' || c == 't' || c == 'f' || c == 'n') {
-            if (!json_skip(j))
+            if (!jread_skip(j))
                 return false;
-        } else if (json_number(j, &n)) {
+        } else if (jread_number(j, &n)) {
             if (isfinite(n.num))
                 add_number(b, n.num);
         } else {

@@ -32,7 +32,7 @@ struct place {
 struct replayed {
     struct device device;
     struct device_info info;
-    const struct recorded_rules *rules;
+    struct recorded_rules rules;
     double speed;
     int nr, cap;
     struct place *place;
@@ -155,11 +155,10 @@ static void add_task(struct recorded *r, struct task_list *tasks)
     }
     if (scale_of(r).kind == SCALE_RATE)
         t->wl.flops = 1e9; /* so that what is shown as GFLOP/s is the recorded rate */
-    t->wl.text = arena_strdup(&t->wl.arena, strbuf_text(&text));
     snprintf(t->wl.id, sizeof t->wl.id, "%016llx",
              (unsigned long long)hash64(HASH64_INIT, text.buf, text.len));
-    strbuf_release(&text);
-    t->ctx = r;
+    t->wl.text = strbuf_detach(&text);
+    t->ctx = r; /* the device's; it may be closed before the task is freed */
     task_list_add(tasks, t);
 }
 
@@ -211,9 +210,9 @@ static const struct device_info *replayed_info(const struct device *d)
 
 static int replayed_space(struct device *d, const struct task *t, struct space *out, struct err *e)
 {
-    const struct recorded_rules *rules = replayed_of(d)->rules;
+    const struct recorded_rules *rules = &replayed_of(d)->rules;
     const struct recorded *r = recorded_of_task(t);
-    return rules && rules->nr ? recorded_ruled_space(r, rules, out, e) : recorded_space(r, out, e);
+    return rules->nr ? recorded_ruled_space(r, rules, out, e) : recorded_space(r, out, e);
 }
 
 static void *replayed_operands(struct device *d, const struct task *t, struct err *e)
@@ -387,6 +386,7 @@ static void replayed_close(struct device *d)
         free(x->place[i].visited);
     }
     free(x->place);
+    recorded_rules_release(&x->rules);
     pthread_cond_destroy(&x->wake);
     pthread_mutex_destroy(&x->lock);
     free(x);
@@ -412,7 +412,8 @@ int recorded_device_open(int nr, const char *const *path, const struct recorded_
     struct replayed *x = xcalloc(1, sizeof *x);
     pthread_condattr_t attr;
     x->device.class = &replayed_class;
-    x->rules = o->rules;
+    for (int i = 0; o->rules && i < o->rules->nr; i++)
+        recorded_rules_add(&x->rules, o->rules->v[i]);
     x->speed = o->speed;
     pthread_mutex_init(&x->lock, NULL);
     pthread_condattr_init(&attr);

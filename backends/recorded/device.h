@@ -27,8 +27,8 @@ struct recorded_device_options {
 };
 
 /*
- * Opens the files and adds a task for each space in them. The tasks point into the device, and end
- * before it.
+ * Opens the files and adds a task for each space in them. The tasks point into the device: while it
+ * is open they may be used, afterwards only be freed.
  */
 int recorded_device_open(int nr, const char *const *path, const struct recorded_device_options *o,
                          struct task_list *tasks, struct device **out, struct err *e);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void json_init(struct json *j, const char *text, size_t len)
+void jread_init(struct jread *j, const char *text, size_t len)
 {
     memset(j, 0, sizeof *j);
     j->at = j->start = text;
@@ -15,26 +15,26 @@ void json_init(struct json *j, const char *text, size_t len)
         j->at += 3;
 }
 
-void json_release(struct json *j)
+void jread_release(struct jread *j)
 {
     strbuf_release(&j->text);
 }
 
-bool json_fail(struct json *j, const char *wrong)
+bool jread_fail(struct jread *j, const char *wrong)
 {
     if (!j->wrong)
         j->wrong = wrong;
     return false;
 }
 
-static bool ended(struct json *j)
+static bool ended(struct jread *j)
 {
     if (!j->wrong)
         j->torn = true;
-    return json_fail(j, "ends in the middle");
+    return jread_fail(j, "ends in the middle");
 }
 
-void json_resume(struct json *j, const char *at, int depth)
+void jread_resume(struct jread *j, const char *at, int depth)
 {
     j->wrong = NULL;
     j->torn = false;
@@ -42,7 +42,7 @@ void json_resume(struct json *j, const char *at, int depth)
     j->depth = depth;
 }
 
-int json_line(const struct json *j)
+int jread_at_line(const struct jread *j)
 {
     int line = 1;
     for (const char *p = j->start; p < j->at; p++)
@@ -50,7 +50,7 @@ int json_line(const struct json *j)
     return line;
 }
 
-char json_peek(struct json *j)
+char jread_peek(struct jread *j)
 {
     if (j->wrong)
         return 0;
@@ -60,15 +60,15 @@ char json_peek(struct json *j)
     return j->at < j->end ? *j->at : 0;
 }
 
-bool json_open(struct json *j, char bracket)
+bool jread_open(struct jread *j, char bracket)
 {
-    char c = json_peek(j);
+    char c = jread_peek(j);
     if (c != bracket)
-        return c || j->at < j->end ? json_fail(j, bracket == '{' ? "wants an object here"
+        return c || j->at < j->end ? jread_fail(j, bracket == '{' ? "wants an object here"
                                                                  : "wants a list here")
                                    : ended(j);
     if (j->depth == JSON_MAX_DEPTH)
-        return json_fail(j, "is nested too deeply");
+        return jread_fail(j, "is nested too deeply");
     j->at++;
     j->first[j->depth] = true;
     j->close[j->depth++] = bracket == '{' ? '}' : ']';
@@ -77,17 +77,17 @@ bool json_open(struct json *j, char bracket)
 
 /* Passes the comma before the next element, or the bracket that closes. A comma before the bracket
  * is let pass: files that were cut and mended have it. */
-static bool next(struct json *j)
+static bool next(struct jread *j)
 {
-    char c = json_peek(j);
+    char c = jread_peek(j);
     if (j->wrong || j->depth == 0)
         return false;
     int top = j->depth - 1;
     if (c == ',' && !j->first[top]) {
         j->at++;
-        c = json_peek(j);
+        c = jread_peek(j);
     } else if (c && c != j->close[top] && !j->first[top]) {
-        return json_fail(j, "wants a comma here");
+        return jread_fail(j, "wants a comma here");
     }
     j->first[top] = false;
     if (j->at >= j->end)
@@ -100,17 +100,17 @@ static bool next(struct json *j)
     return true;
 }
 
-bool json_element(struct json *j)
+bool jread_element(struct jread *j)
 {
     return next(j);
 }
 
-bool json_key(struct json *j)
+bool jread_key(struct jread *j)
 {
-    if (!next(j) || !json_string(j))
+    if (!next(j) || !jread_string(j))
         return false;
-    if (json_peek(j) != ':')
-        return j->at < j->end ? json_fail(j, "wants a colon here") : ended(j);
+    if (jread_peek(j) != ':')
+        return j->at < j->end ? jread_fail(j, "wants a colon here") : ended(j);
     j->at++;
     return true;
 }
@@ -151,13 +151,13 @@ static void add_utf8(struct strbuf *out, uint32_t c)
 }
 
 /* Behind "\u"; half a surrogate pair becomes U+FFFD, and so does a zero, which would end the text. */
-static bool escape_unicode(struct json *j)
+static bool escape_unicode(struct jread *j)
 {
     if (j->end - j->at < 4)
         return ended(j);
     int c = hex4(j->at);
     if (c < 0)
-        return json_fail(j, "has a bad \\u escape");
+        return jread_fail(j, "has a bad \\u escape");
     j->at += 4;
     if (c >= 0xd800 && c < 0xdc00 && j->end - j->at >= 6 && j->at[0] == '\\' && j->at[1] == 'u') {
         int low = hex4(j->at + 2);
@@ -172,7 +172,7 @@ static bool escape_unicode(struct json *j)
     return true;
 }
 
-static bool escape(struct json *j)
+static bool escape(struct jread *j)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (j->at >= j->end)
@@ -182,15 +182,15 @@ static bool escape(struct json *j)
         return escape_unicode(j);
     const char *p = c ? strchr(from, c) : NULL;
     if (!p)
-        return json_fail(j, "has a bad escape");
+        return jread_fail(j, "has a bad escape");
     strbuf_addc(&j->text, to[p - from]);
     return true;
 }
 
-bool json_string(struct json *j)
+bool jread_string(struct jread *j)
 {
-    if (json_peek(j) != '"')
-        return j->at < j->end ? json_fail(j, "wants a string here") : ended(j);
+    if (jread_peek(j) != '"')
+        return j->at < j->end ? jread_fail(j, "wants a string here") : ended(j);
     j->at++;
     strbuf_reset(&j->text);
     for (;;) {
@@ -202,7 +202,7 @@ bool json_string(struct json *j)
             return ended(j);
         char c = *j->at;
         if (c != '"' && c != '\\')
-            return json_fail(j, "has an unended string");
+            return jread_fail(j, "has an unended string");
         j->at++;
         if (c == '"')
             return true;
@@ -211,20 +211,20 @@ bool json_string(struct json *j)
     }
 }
 
-static bool literal(struct json *j, const char *word)
+static bool literal(struct jread *j, const char *word)
 {
     size_t n = strlen(word), left = (size_t)(j->end - j->at);
     if (left < n && !memcmp(j->at, word, left))
         return ended(j);
     if (left < n || memcmp(j->at, word, n))
-        return json_fail(j, "has a word that JSON does not know");
+        return jread_fail(j, "has a word that JSON does not know");
     j->at += n;
     return true;
 }
 
-bool json_word(struct json *j, char *out)
+bool jread_word(struct jread *j, char *out)
 {
-    char c = json_peek(j);
+    char c = jread_peek(j);
     *out = c;
     if (c == 't')
         return literal(j, "true");
@@ -232,10 +232,10 @@ bool json_word(struct json *j, char *out)
         return literal(j, "false");
     if (c == 'n')
         return literal(j, "null");
-    return j->at < j->end ? json_fail(j, "wants true, false or null here") : ended(j);
+    return j->at < j->end ? jread_fail(j, "wants true, false or null here") : ended(j);
 }
 
-static bool is_digit(const struct json *j)
+static bool is_digit(const struct jread *j)
 {
     return j->at < j->end && *j->at >= '0' && *j->at <= '9';
 }
@@ -263,13 +263,13 @@ static double to_double(const char *p, size_t len, uint64_t digits, int nr, int 
 }
 
 /* Digits, a point, an exponent; `out` without the sign. */
-static bool decimal(struct json *j, struct json_number *out)
+static bool decimal(struct jread *j, struct jread_number *out)
 {
     const char *from = j->at;
     uint64_t digits = 0;
     int nr = 0, exponent = 0;
     if (!is_digit(j))
-        return j->at < j->end ? json_fail(j, "has a character that JSON does not know") : ended(j);
+        return j->at < j->end ? jread_fail(j, "has a character that JSON does not know") : ended(j);
     out->is_int = true;
     bool fraction = false;
     for (; j->at < j->end; j->at++) {
@@ -292,7 +292,7 @@ static bool decimal(struct json *j, struct json_number *out)
         bool minus = j->at < j->end && *j->at == '-';
         j->at += minus || (j->at < j->end && *j->at == '+');
         if (!is_digit(j))
-            return j->at < j->end ? json_fail(j, "has a number without exponent") : ended(j);
+            return j->at < j->end ? jread_fail(j, "has a number without exponent") : ended(j);
         int x = 0;
         for (; is_digit(j); j->at++)
             x = x < 100000 ? x * 10 + (*j->at - '0') : x;
@@ -304,10 +304,10 @@ static bool decimal(struct json *j, struct json_number *out)
     return true;
 }
 
-bool json_number(struct json *j, struct json_number *out)
+bool jread_number(struct jread *j, struct jread_number *out)
 {
-    char c = json_peek(j);
-    *out = (struct json_number){.num = NAN};
+    char c = jread_peek(j);
+    *out = (struct jread_number){.num = NAN};
     if (j->wrong)
         return false;
     if (c == 'N')
@@ -327,54 +327,54 @@ bool json_number(struct json *j, struct json_number *out)
     return true;
 }
 
-static bool skip_scalar(struct json *j)
+static bool skip_scalar(struct jread *j)
 {
-    struct json_number n;
+    struct jread_number n;
     char word;
-    switch (json_peek(j)) {
+    switch (jread_peek(j)) {
     case '"':
-        return json_string(j);
+        return jread_string(j);
     case 't':
     case 'f':
     case 'n':
-        return json_word(j, &word);
+        return jread_word(j, &word);
     case 0:
-        return j->at < j->end ? json_fail(j, "has a character that JSON does not know") : ended(j);
+        return j->at < j->end ? jread_fail(j, "has a character that JSON does not know") : ended(j);
     default:
-        return json_number(j, &n);
+        return jread_number(j, &n);
     }
 }
 
-bool json_skip(struct json *j)
+bool jread_skip(struct jread *j)
 {
     int base = j->depth;
     do {
         /* One level of an enclosing container at a time; the close of it is found by next(). */
         if (j->depth > base &&
-            !(j->close[j->depth - 1] == '}' ? json_key(j) : json_element(j))) {
+            !(j->close[j->depth - 1] == '}' ? jread_key(j) : jread_element(j))) {
             if (j->wrong)
                 return false;
             continue;
         }
-        char c = json_peek(j);
-        if (c == '{' || c == '[' ? !json_open(j, c) : !skip_scalar(j))
+        char c = jread_peek(j);
+        if (c == '{' || c == '[' ? !jread_open(j, c) : !skip_scalar(j))
             return false;
     } while (j->depth > base);
     return !j->wrong;
 }
 
-bool json_raw(struct json *j, const char **text, size_t *len)
+bool jread_raw(struct jread *j, const char **text, size_t *len)
 {
-    json_peek(j);
+    jread_peek(j);
     const char *from = j->at;
-    if (!json_skip(j))
+    if (!jread_skip(j))
         return false;
     *text = from;
     *len = (size_t)(j->at - from);
     return true;
 }
 
-void json_quote(const char *text, struct strbuf *out)
+void jwrite_quote(const char *text, struct strbuf *out)
 {
     strbuf_addc(out, '"');
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
@@ -391,7 +391,7 @@ void json_quote(const char *text, struct strbuf *out)
 }
 
 /* Python: the shortest digits that read back, an exponent below 1e-4 and from 1e16 on. */
-void json_real(double x, struct strbuf *out)
+void jwrite_real(double x, struct strbuf *out)
 {
     if (isnan(x) || isinf(x)) {
         strbuf_adds(out, isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity");

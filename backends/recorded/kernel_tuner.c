@@ -39,10 +39,10 @@ static const char *compact(struct builder *b, const char *text, size_t len)
 
 static bool header_text(struct cachefile *c, const char **out)
 {
-    struct json *j = &c->g->j;
-    if (json_peek(j) != '"')
-        return json_skip(j);
-    if (!json_string(j))
+    struct jread *j = &c->g->j;
+    if (jread_peek(j) != '"')
+        return jread_skip(j);
+    if (!jread_string(j))
         return false;
     *out = arena_strdup(&c->b.r->arena, strbuf_text(&j->text));
     return true;
@@ -51,13 +51,13 @@ static bool header_text(struct cachefile *c, const char **out)
 /* A name, or several: the first is what is searched by. */
 static bool header_objective(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
-    if (json_peek(j) != '[')
+    struct jread *j = &c->g->j;
+    if (jread_peek(j) != '[')
         return header_text(c, &c->b.r->objective);
-    if (!json_open(j, '['))
+    if (!jread_open(j, '['))
         return false;
-    for (bool first = true; json_element(j); first = false) {
-        if (first ? !header_text(c, &c->b.r->objective) : !json_skip(j))
+    for (bool first = true; jread_element(j); first = false) {
+        if (first ? !header_text(c, &c->b.r->objective) : !jread_skip(j))
             return false;
     }
     return !j->wrong;
@@ -65,41 +65,41 @@ static bool header_objective(struct cachefile *c)
 
 static bool header_keys(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
-    if (!json_open(j, '['))
+    struct jread *j = &c->g->j;
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
-        if (!json_string(j))
+    while (jread_element(j)) {
+        if (!jread_string(j))
             return false;
         if (builder_knob(&c->b, strbuf_text(&j->text)) < 0)
-            return json_fail(j, "has too many knobs");
+            return jread_fail(j, "has too many knobs");
     }
     return !j->wrong;
 }
 
 static bool header_domains(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     /* Keys and domains come in either order; without keys the order of the domains is theirs. */
     bool keyed = c->b.nr_knobs > 0;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *name = strbuf_text(&j->text);
         int knob = keyed ? builder_find_knob(&c->b, name) : builder_knob(&c->b, name);
-        if (knob < 0 || json_peek(j) != '[') {
-            if (!json_skip(j))
+        if (knob < 0 || jread_peek(j) != '[') {
+            if (!jread_skip(j))
                 return false;
             continue;
         }
-        if (!json_open(j, '['))
+        if (!jread_open(j, '['))
             return false;
         struct recorded_value v;
-        while (json_element(j)) {
+        while (jread_element(j)) {
             if (!read_value(j, &c->b, &v))
                 return false;
             if (builder_value(&c->b, knob, &v) < 0)
-                return json_fail(j, "has too many values of a knob");
+                return jread_fail(j, "has too many values of a knob");
         }
         c->b.knob[knob].stated = true;
     }
@@ -139,10 +139,10 @@ static void set_error(struct builder *b, const char *text)
 
 static bool entry_text(struct cachefile *c, const char *name)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     struct builder *b = &c->b;
     enum recorded_status s;
-    if (!json_string(j))
+    if (!jread_string(j))
         return false;
     const char *text = strbuf_text(&j->text);
     if (strcmp(name, "timestamp") == 0) {
@@ -201,7 +201,7 @@ static bool entry_number(struct cachefile *c, const char *name)
 
 static bool entry_field(struct cachefile *c, const char *name, int *expected)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     struct builder *b = &c->b;
     int knob = *expected < b->nr_knobs && !strcmp(b->knob[*expected].k.name, name)
                    ? *expected
@@ -214,13 +214,13 @@ static bool entry_field(struct cachefile *c, const char *name, int *expected)
         *expected = knob + 1;
         return true;
     }
-    switch (json_peek(j)) {
+    switch (jread_peek(j)) {
     case '"':
         return entry_text(c, name);
     case '[':
         return entry_list(c, name);
     case '{':
-        return json_skip(j);
+        return jread_skip(j);
     default:
         return entry_number(c, name);
     }
@@ -228,13 +228,13 @@ static bool entry_field(struct cachefile *c, const char *name, int *expected)
 
 static bool read_entry(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     char name[256];
     int expected = 0;
     builder_begin_row(&c->b);
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         strncpy(name, strbuf_text(&j->text), sizeof name - 1);
         name[sizeof name - 1] = '\0';
         if (!entry_field(c, name, &expected))
@@ -248,12 +248,12 @@ static bool read_entry(struct cachefile *c)
 
 /* Goes on at the next line that begins with a key, as a run does that appends behind half a line.
  * False where there is none. */
-static bool next_line(struct json *j, const char *from, int depth)
+static bool next_line(struct jread *j, const char *from, int depth)
 {
     for (const char *p = from; (p = memchr(p, '\n', (size_t)(j->end - p)));) {
         p++;
         if (p < j->end && *p == '"') {
-            json_resume(j, p, depth);
+            jread_resume(j, p, depth);
             j->first[depth - 1] = true;
             return true;
         }
@@ -270,17 +270,17 @@ static bool is_rest_blank(const char *from, const char *end)
 
 static bool read_cache(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     c->entries = true;
     if (!c->b.nr_knobs)
-        return json_fail(j, "has no tune_params_keys before its cache");
-    if (!json_open(j, '{'))
+        return jread_fail(j, "has no tune_params_keys before its cache");
+    if (!jread_open(j, '{'))
         return false;
     int depth = j->depth;
     for (;;) {
-        json_peek(j);
+        jread_peek(j);
         const char *from = j->at;
-        bool key = json_key(j);
+        bool key = jread_key(j);
         if (!key && !j->wrong)
             return true;
         if (key && read_entry(c))
@@ -297,13 +297,13 @@ static bool read_cache(struct cachefile *c)
 
 static bool read_header(struct cachefile *c)
 {
-    struct json *j = &c->g->j;
+    struct jread *j = &c->g->j;
     struct recorded *r = c->b.r;
     const char *raw;
     size_t len;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool ok = true;
         if (!strcmp(key, "device_name")) {
@@ -311,7 +311,7 @@ static bool read_header(struct cachefile *c)
         } else if (!strcmp(key, "kernel_name")) {
             ok = header_text(c, &r->kernel);
         } else if (!strcmp(key, "problem_size")) {
-            ok = json_raw(j, &raw, &len);
+            ok = jread_raw(j, &raw, &len);
             if (ok)
                 r->problem = compact(&c->b, raw, len);
         } else if (!strcmp(key, "tune_params_keys")) {
@@ -325,7 +325,7 @@ static bool read_header(struct cachefile *c)
                 r->objective = arena_strdup(&r->arena, c->g->o->objective);
             ok = read_cache(c);
         } else {
-            ok = json_skip(j);
+            ok = jread_skip(j);
         }
         if (!ok)
             return false;

@@ -29,15 +29,15 @@ static bool number_field(struct ktt *k, double *out)
 /* {"Name": ..., "Value": ...}, of a knob or a counter; keys in any order, alphabetical as a rule. */
 static bool read_named(struct ktt *k, bool knob)
 {
-    struct json *j = &k->g->j;
+    struct jread *j = &k->g->j;
     char name[256] = "";
     struct recorded_value v = {.num = NAN};
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
-        if (!strcmp(key, "Name") && json_peek(j) == '"') {
-            if (!json_string(j))
+        if (!strcmp(key, "Name") && jread_peek(j) == '"') {
+            if (!jread_string(j))
                 return false;
             strncpy(name, strbuf_text(&j->text), sizeof name - 1);
         } else if (!strcmp(key, "Value")) {
@@ -45,7 +45,7 @@ static bool read_named(struct ktt *k, bool knob)
                 return false;
             if (v.type == RECORDED_TEXT)
                 v.text = arena_strdup(&k->b.r->arena, v.text);
-        } else if (!json_skip(j)) {
+        } else if (!jread_skip(j)) {
             return false;
         }
     }
@@ -57,19 +57,19 @@ static bool read_named(struct ktt *k, bool knob)
     }
     int i = builder_knob(&k->b, name);
     if (i < 0)
-        return json_fail(j, "has too many knobs");
+        return jread_fail(j, "has too many knobs");
     k->b.now_index[i] = builder_value(&k->b, i, &v);
     return true;
 }
 
 static bool read_list(struct ktt *k, bool knob)
 {
-    struct json *j = &k->g->j;
-    if (json_peek(j) != '[')
-        return json_skip(j);
-    if (!json_open(j, '['))
+    struct jread *j = &k->g->j;
+    if (jread_peek(j) != '[')
+        return jread_skip(j);
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
+    while (jread_element(j)) {
         if (!read_named(k, knob))
             return false;
     }
@@ -79,26 +79,26 @@ static bool read_list(struct ktt *k, bool knob)
 /* Counters and registers of one kernel function of the run. */
 static bool read_computation(struct ktt *k)
 {
-    struct json *j = &k->g->j;
-    if (!json_open(j, '{'))
+    struct jread *j = &k->g->j;
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool profiling = !strcmp(key, "ProfilingData"), compilation = !strcmp(key, "CompilationData");
-        if ((!profiling && !compilation) || json_peek(j) != '{') {
-            if (!json_skip(j))
+        if ((!profiling && !compilation) || jread_peek(j) != '{') {
+            if (!jread_skip(j))
                 return false;
             continue;
         }
-        if (!json_open(j, '{'))
+        if (!jread_open(j, '{'))
             return false;
-        while (json_key(j)) {
+        while (jread_key(j)) {
             char name[64];
             strncpy(name, strbuf_text(&j->text), sizeof name - 1);
             name[sizeof name - 1] = '\0';
             double x;
             if (profiling && !strcmp(name, "Counters") ? !read_list(k, false)
-                                                       : !compilation && !json_skip(j))
+                                                       : !compilation && !jread_skip(j))
                 return false;
             if (compilation) {
                 if (!number_field(k, &x))
@@ -112,12 +112,12 @@ static bool read_computation(struct ktt *k)
 
 static bool read_computations(struct ktt *k)
 {
-    struct json *j = &k->g->j;
-    if (json_peek(j) != '[')
-        return json_skip(j);
-    if (!json_open(j, '['))
+    struct jread *j = &k->g->j;
+    if (jread_peek(j) != '[')
+        return jread_skip(j);
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
+    while (jread_element(j)) {
         if (!read_computation(k))
             return false;
     }
@@ -136,10 +136,10 @@ static bool read_status(struct ktt *k)
         {"CompilationFailed", RECORDED_COMPILE},
         {"DeviceLimitsExceeded", RECORDED_RUNTIME},
     };
-    struct json *j = &k->g->j;
-    if (json_peek(j) != '"')
-        return json_skip(j);
-    if (!json_string(j))
+    struct jread *j = &k->g->j;
+    if (jread_peek(j) != '"')
+        return jread_skip(j);
+    if (!jread_string(j))
         return false;
     const char *text = strbuf_text(&j->text);
     k->b.now.status = RECORDED_UNKNOWN;
@@ -163,7 +163,7 @@ static bool result_field(struct ktt *k, const char *key)
         {"SearcherOverhead", &k->searcher},     {"ValidationOverhead", &k->validation},
         {"CompilationOverhead", &k->compilation},
     };
-    struct json *j = &k->g->j;
+    struct jread *j = &k->g->j;
     struct recorded *r = k->b.r;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(key, numbers[i].name) == 0)
@@ -175,13 +175,13 @@ static bool result_field(struct ktt *k, const char *key)
         return read_computations(k);
     if (!strcmp(key, "Status"))
         return read_status(k);
-    if (!strcmp(key, "KernelName") && !*r->kernel && json_peek(j) == '"') {
-        if (!json_string(j))
+    if (!strcmp(key, "KernelName") && !*r->kernel && jread_peek(j) == '"') {
+        if (!jread_string(j))
             return false;
         r->kernel = arena_strdup(&r->arena, strbuf_text(&j->text));
         return true;
     }
-    return json_skip(j);
+    return jread_skip(j);
 }
 
 static double or_zero(double x)
@@ -191,14 +191,14 @@ static double or_zero(double x)
 
 static bool read_result(struct ktt *k)
 {
-    struct json *j = &k->g->j;
+    struct jread *j = &k->g->j;
     struct builder *b = &k->b;
     builder_begin_row(b);
     k->total = k->overhead = k->movement = k->extra = NAN;
     k->searcher = k->validation = k->compilation = NAN;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         char key[64];
         strncpy(key, strbuf_text(&j->text), sizeof key - 1);
         key[sizeof key - 1] = '\0';
@@ -231,21 +231,21 @@ static bool read_result(struct ktt *k)
 
 static bool read_metadata(struct ktt *k)
 {
-    struct json *j = &k->g->j;
+    struct jread *j = &k->g->j;
     struct recorded *r = k->b.r;
-    if (json_peek(j) != '{')
-        return json_skip(j);
-    if (!json_open(j, '{'))
+    if (jread_peek(j) != '{')
+        return jread_skip(j);
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool device = !strcmp(key, "Device"), unit = !strcmp(key, "TimeUnit");
-        if ((!device && !unit) || json_peek(j) != '"') {
-            if (!json_skip(j))
+        if ((!device && !unit) || jread_peek(j) != '"') {
+            if (!jread_skip(j))
                 return false;
             continue;
         }
-        if (!json_string(j))
+        if (!jread_string(j))
             return false;
         const char *text = strbuf_text(&j->text);
         if (device)
@@ -258,22 +258,22 @@ static bool read_metadata(struct ktt *k)
 
 static bool read_document(struct ktt *k)
 {
-    struct json *j = &k->g->j;
-    if (!json_open(j, '{'))
+    struct jread *j = &k->g->j;
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         if (!strcmp(key, "Metadata")) {
             if (!read_metadata(k))
                 return false;
         } else if (strcmp(key, "Results") != 0) {
-            if (!json_skip(j))
+            if (!jread_skip(j))
                 return false;
         } else {
             k->found = true;
-            if (!json_open(j, '['))
+            if (!jread_open(j, '['))
                 return false;
-            while (json_element(j)) {
+            while (jread_element(j)) {
                 if (!read_result(k)) {
                     k->b.r->nr_damaged++;
                     return false;

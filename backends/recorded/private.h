@@ -66,12 +66,12 @@ int builder_finish(struct builder *b, const struct recorded_options *o, struct r
 
 /* Reads any value: text stays in j->text until the next string. Lists and objects become the text of
  * their JSON. */
-bool read_value(struct json *j, struct builder *b, struct recorded_value *out);
+bool read_value(struct jread *j, struct builder *b, struct recorded_value *out);
 /*
  * Reads a list of numbers into b->number; of a nested list [0, t] the last number (`*pairs` is set).
  * What is no number is left out. A single number counts as a list of one.
  */
-bool read_numbers(struct json *j, struct builder *b, bool *pairs);
+bool read_numbers(struct jread *j, struct builder *b, bool *pairs);
 /* The list just read, kept. */
 const double *keep_numbers(struct builder *b);
 
@@ -92,7 +92,7 @@ int recorded_sketch(const struct recorded *r, struct space *out, struct sketch *
 int recorded_first_ok(const struct recorded *r, const struct space *s);
 
 struct reading {
-    struct json j;
+    struct jread j;
     const char *path;
     const struct recorded_options *o;
     struct recorded_list *out;

@@ -43,9 +43,9 @@ int read_whole(const char *path, char **text, size_t *len, struct err *e)
 
 int reading_failed(struct reading *g, const char *what)
 {
-    const struct json *j = &g->j;
+    const struct jread *j = &g->j;
     return err_set(g->e, ERR_INPUT, "\"%s\" is no %s that can be read: line %d %s", g->path, what,
-                   json_line(j), j->wrong ? j->wrong : "is not what is expected there");
+                   jread_at_line(j), j->wrong ? j->wrong : "is not what is expected there");
 }
 
 struct format {
@@ -63,20 +63,20 @@ static const struct format formats[] = {
 /* NULL: none of them. The text may be the beginning of a file only. */
 static const struct format *format_of(const char *text, size_t len)
 {
-    struct json j;
+    struct jread j;
     const struct format *found = NULL;
-    json_init(&j, text, len);
-    if (json_peek(&j) == '{' && json_open(&j, '{')) {
-        while (!found && json_key(&j)) {
+    jread_init(&j, text, len);
+    if (jread_peek(&j) == '{' && jread_open(&j, '{')) {
+        while (!found && jread_key(&j)) {
             for (size_t i = 0; i < sizeof formats / sizeof *formats && !found; i++) {
                 if (strcmp(strbuf_text(&j.text), formats[i].key) == 0)
                     found = &formats[i];
             }
             if (!found)
-                json_skip(&j);
+                jread_skip(&j);
         }
     }
-    json_release(&j);
+    jread_release(&j);
     return found;
 }
 
@@ -99,9 +99,9 @@ int recorded_parse(const char *path, const char *text, size_t len,
     if (!f)
         return err_set(e, ERR_INPUT, "\"%s\" is no recorded space: neither a Kernel Tuner cachefile "
                        "nor T4, KTT or TVM records", path);
-    json_init(&g.j, text, len);
+    jread_init(&g.j, text, len);
     int before = out->nr, rc = f->read(&g);
-    json_release(&g.j);
+    jread_release(&g.j);
     for (int i = before; rc && i < out->nr; i++)
         recorded_free(out->v[i]);
     if (rc)
@@ -214,7 +214,7 @@ void recorded_value_str(const struct recorded_value *v, struct strbuf *out)
         break;
     case RECORDED_REAL:
         if (isfinite(v->num))
-            json_real(v->num, out);
+            jwrite_real(v->num, out);
         else
             strbuf_adds(out, isnan(v->num) ? "nan" : v->num < 0 ? "-inf" : "inf");
         break;
@@ -237,10 +237,10 @@ void recorded_value_json(const struct recorded_value *v, struct strbuf *out)
         strbuf_addf(out, "%" PRId64, v->i);
         break;
     case RECORDED_REAL:
-        json_real(v->num, out);
+        jwrite_real(v->num, out);
         break;
     case RECORDED_TEXT:
-        json_quote(v->text, out);
+        jwrite_quote(v->text, out);
         break;
     }
 }

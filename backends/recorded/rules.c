@@ -33,13 +33,13 @@ static void read_lines(struct recorded_rules *l, char *text)
 }
 
 /* {"Parameters": [...], "Expression": "..."}: the names are in the expression. */
-static bool read_condition(struct json *j, struct recorded_rules *l)
+static bool read_condition(struct jread *j, struct recorded_rules *l)
 {
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
-        bool text = strcmp(strbuf_text(&j->text), "Expression") == 0 && json_peek(j) == '"';
-        if (text ? !json_string(j) : !json_skip(j))
+    while (jread_key(j)) {
+        bool text = strcmp(strbuf_text(&j->text), "Expression") == 0 && jread_peek(j) == '"';
+        if (text ? !jread_string(j) : !jread_skip(j))
             return false;
         if (text)
             recorded_rules_add(l, strbuf_text(&j->text));
@@ -47,34 +47,34 @@ static bool read_condition(struct json *j, struct recorded_rules *l)
     return !j->wrong;
 }
 
-static bool read_conditions(struct json *j, struct recorded_rules *l)
+static bool read_conditions(struct jread *j, struct recorded_rules *l)
 {
-    if (json_peek(j) != '[')
-        return json_skip(j);
-    if (!json_open(j, '['))
+    if (jread_peek(j) != '[')
+        return jread_skip(j);
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
+    while (jread_element(j)) {
         if (!read_condition(j, l))
             return false;
     }
     return !j->wrong;
 }
 
-static bool read_t1(struct json *j, struct recorded_rules *l)
+static bool read_t1(struct jread *j, struct recorded_rules *l)
 {
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         if (strcmp(strbuf_text(&j->text), "ConfigurationSpace") != 0) {
-            if (!json_skip(j))
+            if (!jread_skip(j))
                 return false;
             continue;
         }
-        if (!json_open(j, '{'))
+        if (!jread_open(j, '{'))
             return false;
-        while (json_key(j)) {
+        while (jread_key(j)) {
             bool conditions = strcmp(strbuf_text(&j->text), "Conditions") == 0;
-            if (conditions ? !read_conditions(j, l) : !json_skip(j))
+            if (conditions ? !read_conditions(j, l) : !jread_skip(j))
                 return false;
         }
     }
@@ -88,14 +88,14 @@ int recorded_rules_read(struct recorded_rules *l, const char *path, struct err *
     int rc = read_whole(path, &text, &len, e);
     if (rc)
         return rc;
-    struct json j;
-    json_init(&j, text, len);
-    if (json_peek(&j) != '{')
+    struct jread j;
+    jread_init(&j, text, len);
+    if (jread_peek(&j) != '{')
         read_lines(l, text);
     else if (!read_t1(&j, l))
         rc = err_set(e, ERR_INPUT, "\"%s\" is no T1 file that can be read: line %d %s", path,
-                     json_line(&j), j.wrong);
-    json_release(&j);
+                     jread_at_line(&j), j.wrong);
+    jread_release(&j);
     free(text);
     return rc;
 }

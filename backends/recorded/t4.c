@@ -42,14 +42,14 @@ double time_unit_ms(const char *name)
 
 static bool read_configuration(struct t4 *t)
 {
-    struct json *j = &t->g->j;
+    struct jread *j = &t->g->j;
     struct recorded_value v;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         int knob = builder_knob(&t->b, strbuf_text(&j->text));
         if (knob < 0)
-            return json_fail(j, "has too many knobs");
+            return jread_fail(j, "has too many knobs");
         if (!read_value(j, &t->b, &v))
             return false;
         t->b.now_index[knob] = builder_value(&t->b, knob, &v);
@@ -67,11 +67,11 @@ static bool read_times(struct t4 *t)
         {"benchmark", PART_BENCHMARK},       {"framework", PART_FRAMEWORK},
         {"search_algorithm", PART_STRATEGY}, {"validation", PART_VERIFY},
     };
-    struct json *j = &t->g->j;
+    struct jread *j = &t->g->j;
     struct builder *b = &t->b;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool runtimes = strcmp(key, "runtimes") == 0, pairs = false;
         int part = -1;
@@ -96,28 +96,28 @@ static bool read_times(struct t4 *t)
 /* One of the measurements; the value of the objective is looked up when the row is whole. */
 static bool read_measurement(struct t4 *t)
 {
-    struct json *j = &t->g->j;
+    struct jread *j = &t->g->j;
     struct builder *b = &t->b;
     struct recorded_metric m = {.num = NAN, .unit = -1};
     bool pairs, named = false;
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool name = strcmp(key, "name") == 0, unit = strcmp(key, "unit") == 0;
-        if ((name || unit) && json_peek(j) == '"') {
-            if (!json_string(j))
+        if ((name || unit) && jread_peek(j) == '"') {
+            if (!jread_string(j))
                 return false;
             *(name ? &m.name : &m.unit) = builder_word(b, strbuf_text(&j->text));
             named = named || name;
         } else if (strcmp(key, "value") != 0) {
-            if (!json_skip(j))
+            if (!jread_skip(j))
                 return false;
-        } else if (json_peek(j) == '"') {
-            if (!json_string(j))
+        } else if (jread_peek(j) == '"') {
+            if (!jread_string(j))
                 return false;
             m.text = arena_strdup(&b->r->arena, strbuf_text(&j->text));
-        } else if (json_peek(j) == '[') {
+        } else if (jread_peek(j) == '[') {
             if (!read_numbers(j, b, &pairs))
                 return false;
             m.nr = b->nr_numbers;
@@ -138,12 +138,12 @@ static bool read_measurement(struct t4 *t)
 
 static bool read_measurements(struct t4 *t)
 {
-    struct json *j = &t->g->j;
-    if (json_peek(j) != '[')
-        return json_skip(j);
-    if (!json_open(j, '['))
+    struct jread *j = &t->g->j;
+    if (jread_peek(j) != '[')
+        return jread_skip(j);
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
+    while (jread_element(j)) {
         if (!read_measurement(t))
             return false;
     }
@@ -152,16 +152,16 @@ static bool read_measurements(struct t4 *t)
 
 static bool read_objectives(struct t4 *t)
 {
-    struct json *j = &t->g->j;
-    if (json_peek(j) != '[')
-        return json_skip(j);
-    if (!json_open(j, '['))
+    struct jread *j = &t->g->j;
+    if (jread_peek(j) != '[')
+        return jread_skip(j);
+    if (!jread_open(j, '['))
         return false;
-    while (json_element(j)) {
-        if (json_peek(j) != '"' || t->has_objective) {
-            if (!json_skip(j))
+    while (jread_element(j)) {
+        if (jread_peek(j) != '"' || t->has_objective) {
+            if (!jread_skip(j))
                 return false;
-        } else if (json_string(j)) {
+        } else if (jread_string(j)) {
             t->b.r->objective = arena_strdup(&t->b.r->arena, strbuf_text(&j->text));
             t->has_objective = true;
         }
@@ -182,10 +182,10 @@ static enum recorded_status invalidity(const char *text)
 
 static bool read_string_field(struct t4 *t, bool is_timestamp)
 {
-    struct json *j = &t->g->j;
-    if (json_peek(j) != '"')
-        return json_skip(j);
-    if (!json_string(j))
+    struct jread *j = &t->g->j;
+    if (jread_peek(j) != '"')
+        return jread_skip(j);
+    if (!jread_string(j))
         return false;
     const char *text = strbuf_text(&j->text);
     if (is_timestamp)
@@ -197,17 +197,17 @@ static bool read_string_field(struct t4 *t, bool is_timestamp)
 
 static bool read_result(struct t4 *t)
 {
-    struct json *j = &t->g->j;
+    struct jread *j = &t->g->j;
     builder_begin_row(&t->b);
-    if (!json_open(j, '{'))
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         bool ok;
         if (!strcmp(key, "configuration"))
             ok = read_configuration(t);
         else if (!strcmp(key, "times"))
-            ok = json_peek(j) == '{' ? read_times(t) : json_skip(j);
+            ok = jread_peek(j) == '{' ? read_times(t) : jread_skip(j);
         else if (!strcmp(key, "measurements"))
             ok = read_measurements(t);
         else if (!strcmp(key, "objectives"))
@@ -215,7 +215,7 @@ static bool read_result(struct t4 *t)
         else if (!strcmp(key, "invalidity") || !strcmp(key, "timestamp"))
             ok = read_string_field(t, *key == 't');
         else
-            ok = json_skip(j);
+            ok = jread_skip(j);
         if (!ok)
             return false;
     }
@@ -226,16 +226,16 @@ static bool read_result(struct t4 *t)
 
 static bool read_metadata(struct t4 *t)
 {
-    struct json *j = &t->g->j;
-    if (json_peek(j) != '{')
-        return json_skip(j);
-    if (!json_open(j, '{'))
+    struct jread *j = &t->g->j;
+    if (jread_peek(j) != '{')
+        return jread_skip(j);
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
-        if (strcmp(strbuf_text(&j->text), "timeunit") != 0 || json_peek(j) != '"') {
-            if (!json_skip(j))
+    while (jread_key(j)) {
+        if (strcmp(strbuf_text(&j->text), "timeunit") != 0 || jread_peek(j) != '"') {
+            if (!jread_skip(j))
                 return false;
-        } else if (json_string(j)) {
+        } else if (jread_string(j)) {
             double ms = time_unit_ms(strbuf_text(&j->text));
             if (ms > 0)
                 t->ms = ms;
@@ -246,16 +246,16 @@ static bool read_metadata(struct t4 *t)
 
 static bool read_document(struct t4 *t)
 {
-    struct json *j = &t->g->j;
-    if (!json_open(j, '{'))
+    struct jread *j = &t->g->j;
+    if (!jread_open(j, '{'))
         return false;
-    while (json_key(j)) {
+    while (jread_key(j)) {
         const char *key = strbuf_text(&j->text);
         if (!strcmp(key, "results")) {
             t->found = true;
-            if (!json_open(j, '['))
+            if (!jread_open(j, '['))
                 return false;
-            while (json_element(j)) {
+            while (jread_element(j)) {
                 if (!read_result(t)) {
                     t->b.r->nr_damaged++;
                     return false;
@@ -264,11 +264,11 @@ static bool read_document(struct t4 *t)
         } else if (!strcmp(key, "metadata")) {
             if (!read_metadata(t))
                 return false;
-        } else if (!strcmp(key, "schema_version") && json_peek(j) == '"') {
-            if (!json_string(j))
+        } else if (!strcmp(key, "schema_version") && jread_peek(j) == '"') {
+            if (!jread_string(j))
                 return false;
             t->b.r->format = arena_printf(&t->b.r->arena, "T4 %.20s", strbuf_text(&j->text));
-        } else if (!json_skip(j)) {
+        } else if (!jread_skip(j)) {
             return false;
         }
     }
