@@ -119,9 +119,12 @@ static bool declared_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *s
             dim[i] = 1;
         else
             return !onnx_fail(r, ERR_UNSUPPORTED,
-                              "dimension %zu of input \"%s\" is free (\"%s\"): give all of its "
-                              "dimensions with --shape NAME=1x3x224x224",
-                              i, name, named ? onnx_clean(r, d->dim_param) : "?");
+                              named ? "dimension %zu of input \"%s\" is free (\"%s\"): give it a size "
+                                      "with --shape %s=128"
+                                    : "dimension %zu of input \"%s\" is free (\"%s\"): give all of its "
+                                      "sizes with --shape %s=1x3x224x224",
+                              i, name, named ? onnx_clean(r, d->dim_param) : "?",
+                              named ? onnx_clean(r, d->dim_param) : name);
     }
     return true;
 }

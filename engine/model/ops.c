@@ -235,7 +235,7 @@ int graph_node(struct graph *g, const struct graph_call *call, struct err *e)
 
 int call_in(struct call *c, int i)
 {
-    return i < c->c->nr_in ? c->c->in[i] : -1;
+    return i >= 0 && i < c->c->nr_in ? c->c->in[i] : -1;
 }
 
 const struct value *call_value(struct call *c, int v)
