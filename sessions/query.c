@@ -36,6 +36,7 @@ int session_rows(struct session *s, enum session_view view, int64_t n,
         [VIEW_LEADERBOARD] = "SELECT * FROM leaderboard WHERE rank <= ?1",
         [VIEW_FAILURES] = "SELECT * FROM failures",
         [VIEW_TRIAL] = "SELECT * FROM trials WHERE id = ?1",
+        [VIEW_TRIALS] = "SELECT * FROM trials WHERE id > ?1 ORDER BY id",
         [VIEW_IN_FLIGHT] = "SELECT * FROM in_flight WHERE id = ?1",
     };
     const char *name[MAX_COLUMNS];

@@ -9,6 +9,7 @@ enum session_view {
     VIEW_LEADERBOARD, /* ranks up to `n` of each task */
     VIEW_FAILURES,
     VIEW_TRIAL,     /* trial `n`, that ended */
+    VIEW_TRIALS,    /* all that ended with a number above `n`, in order */
     VIEW_IN_FLIGHT, /* trial `n`, that has not */
 };
 

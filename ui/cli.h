@@ -52,6 +52,7 @@ struct command {
 #define KEY_TASK_GLOB "task-glob"
 #define KEY_SHAPES "shapes" /* one a line */
 #define KEY_CONSTRAINTS "constraints" /* one a line */
+#define KEY_RECORD "record" /* of an imported session: all that was imported, as T4 text */
 #define KEY_OBJECTIVE "objective"
 #define KEY_DIRECTION "direction" /* "max" or "min" */
 
@@ -77,6 +78,9 @@ bool add_shape(const char *text, char *shapes, size_t size);
 /* Keeps the tasks whose names are like `glob`. */
 int select_tasks(struct task_list *l, const char *glob, struct err *e);
 
+/* Does the file begin as a session does? */
+bool input_is_session(const char *path);
+
 /* Is it a file (to be hashed and stored by its full path)? */
 bool input_is_file(const char *input);
 
@@ -86,6 +90,8 @@ int cmd_replay(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_space(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 int cmd_compile(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

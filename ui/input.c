@@ -23,7 +23,7 @@ bool input_is_file(const char *input)
 }
 
 /* What a session begins with, and no model: it is an SQLite file. */
-static bool is_session(const char *path)
+bool input_is_session(const char *path)
 {
     static const char magic[] = "SQLite format 3";
     char head[sizeof magic];
@@ -44,7 +44,7 @@ static int load_one(const char *input, const struct model_options *o, struct tas
     if (!has_extension(input, ".onnx") && access(input, F_OK) != 0)
         return err_set(e, ERR_INPUT, "\"%s\" is no file, no embedded network and no named workload; "
                        "see squall tune --help", input);
-    if (is_session(input))
+    if (input_is_session(input))
         return err_set(e, ERR_INPUT, "\"%s\" is a session, not a model: go on with `squall resume`",
                        input);
     return model_tasks_from_onnx(input, o, out, e);

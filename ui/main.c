@@ -53,6 +53,13 @@ const struct command commands[] = {
     {"space", "FILE", "Tells knobs, constraints and what is recorded of a recorded space.", cmd_space,
      "  --constraint EXPR, --constraints FILE, --objective NAME, --maximise, --minimise   as for "
      "tune\n"},
+    {"import", "FILE -o SESSION", "Makes a finished session of a recorded space.", cmd_import,
+     "  -o SESSION       the session, a new file\n"
+     "  --task NAME      the workload, where the file has several (the largest)\n"},
+    {"export", "SESSION|FILE", "Writes trials in a format that other tools read.", cmd_export,
+     "  --format F       t4: T4 results; kt: a Kernel Tuner cachefile; csv; json (t4)\n"
+     "  -o FILE          where to (standard output)\n"
+     "  --task NAME      the task, where there are several\n"},
     {"devices", NULL, "Lists the targets of this machine, with their measured peak.", cmd_devices,
      "  --threads N      of the measurement of the peak (1)\n"},
     {NULL, NULL, NULL, NULL, NULL},

@@ -14,17 +14,9 @@
 #include "engine/base/utf8.h"
 #include "engine/search/stats.h"
 
-/* How a value becomes nanoseconds. */
-enum scale_kind { SCALE_TIME, SCALE_RATE, SCALE_UNITS, SCALE_MOVED };
-
-struct scale {
-    enum scale_kind kind;
-    double offset, factor; /* SCALE_MOVED */
-};
-
 struct place {
     struct recorded *r;
-    struct scale scale;
+    struct recorded_scale scale;
     double median_cost_s; /* of all rows */
     bool *visited;        /* measurer only */
 };
@@ -56,7 +48,7 @@ static struct replayed *replayed_of(const struct device *d)
 
 /* ---- values as times */
 
-static struct scale scale_of(const struct recorded *r)
+struct recorded_scale recorded_scale_of(const struct recorded *r)
 {
     double best = r->row[r->best].value, worst = best;
     for (int i = 0; i < r->nr_rows; i++) {
@@ -64,16 +56,16 @@ static struct scale scale_of(const struct recorded *r)
             worst = fmax(worst, r->row[i].value);
     }
     if (!r->maximise && best > 0)
-        return (struct scale){strcmp(r->unit, "ms") == 0 ? SCALE_TIME : SCALE_UNITS, 0, 1e6};
+        return (struct recorded_scale){strcmp(r->unit, "ms") == 0 ? SCALE_TIME : SCALE_UNITS, 0, 1e6};
     if (r->maximise && worst < 0) /* negated: all rates are above zero */
-        return (struct scale){SCALE_RATE, 0, 1e9};
+        return (struct recorded_scale){SCALE_RATE, 0, 1e9};
     if (r->maximise && best > 0) /* scores below zero: their distance from it */
-        return (struct scale){SCALE_UNITS, 0, 1e6};
+        return (struct recorded_scale){SCALE_UNITS, 0, 1e6};
     double span = worst > best ? worst - best : 1;
-    return (struct scale){SCALE_MOVED, span - best, 1e6 / span};
+    return (struct recorded_scale){SCALE_MOVED, span - best, 1e6 / span};
 }
 
-static double to_ns(const struct scale *s, double value)
+double recorded_ns(const struct recorded_scale *s, double value)
 {
     if (s->kind == SCALE_RATE)
         return s->factor / -value;
@@ -82,7 +74,7 @@ static double to_ns(const struct scale *s, double value)
 
 void recorded_device_says(const struct recorded *r, struct strbuf *out)
 {
-    struct scale s = scale_of(r);
+    struct recorded_scale s = recorded_scale_of(r);
     const char *name = r->objective;
     size_t n = strlen(name);
     if (s.kind == SCALE_RATE && n > 3 && name[0] == 'G' && strcmp(name + n - 2, "/s") == 0)
@@ -105,7 +97,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Where the file has no cost: the time that the samples took. */
-static double row_cost_s(const struct recorded_row *row)
+double recorded_row_cost_s(const struct recorded_row *row)
 {
     if (isfinite(row->cost_s))
         return fmax(row->cost_s, 0);
@@ -119,7 +111,7 @@ static double median_cost_s(const struct recorded *r)
 {
     double *v = xmalloc((size_t)r->nr_rows * sizeof *v);
     for (int i = 0; i < r->nr_rows; i++)
-        v[i] = row_cost_s(&r->row[i]);
+        v[i] = recorded_row_cost_s(&r->row[i]);
     qsort(v, (size_t)r->nr_rows, sizeof *v, by_value);
     double m = v[r->nr_rows / 2];
     free(v);
@@ -153,7 +145,7 @@ static void add_task(struct recorded *r, struct task_list *tasks)
         }
         strbuf_addc(&text, '\n');
     }
-    if (scale_of(r).kind == SCALE_RATE)
+    if (recorded_scale_of(r).kind == SCALE_RATE)
         t->wl.flops = 1e9; /* so that what is shown as GFLOP/s is the recorded rate */
     snprintf(t->wl.id, sizeof t->wl.id, "%016llx",
              (unsigned long long)hash64(HASH64_INIT, text.buf, text.len));
@@ -175,7 +167,7 @@ static int open_file(struct replayed *d, const char *path, const struct recorded
     for (int i = 0; i < l.nr && !rc; i++) {
         GROW(d->place, d->nr, d->cap);
         struct place *p = &d->place[d->nr++];
-        *p = (struct place){.r = l.v[i], .scale = scale_of(l.v[i])};
+        *p = (struct place){.r = l.v[i], .scale = recorded_scale_of(l.v[i])};
         p->median_cost_s = median_cost_s(p->r);
         p->visited = xcalloc((size_t)p->r->nr_rows, sizeof *p->visited);
         add_task(p->r, tasks);
@@ -287,7 +279,7 @@ static bool spend(struct replayed *x, double cost_s)
     return whole;
 }
 
-static enum trial_status status_of(enum recorded_status s)
+enum trial_status recorded_trial_status(enum recorded_status s)
 {
     static const enum trial_status to[RECORDED_NR_STATUS] = {
         [RECORDED_OK] = TRIAL_OK,
@@ -301,19 +293,19 @@ static enum trial_status status_of(enum recorded_status s)
     return to[s];
 }
 
-/* Samples that stand for a row: at most `max`. Returns how many. */
-static int samples_of(const struct found *f, int max, double *out)
+int recorded_samples_ns(const struct recorded *r, int i, const struct recorded_scale *s, int max,
+                        double *out)
 {
-    const struct recorded_row *row = &f->place->r->row[f->row];
-    double want = to_ns(&f->place->scale, row->value);
+    const struct recorded_row *row = &r->row[i];
+    double want = recorded_ns(s, row->value);
     int nr = row->nr_samples < max ? row->nr_samples : max;
     double median = nr > 0 ? stats_median(row->sample_ms, nr) : 0;
     if (!(median > 0) || !isfinite(median)) {
         out[0] = want;
         return 1;
     }
-    for (int i = 0; i < nr; i++)
-        out[i] = row->sample_ms[i] * (want / median);
+    for (int k = 0; k < nr; k++)
+        out[k] = row->sample_ms[k] * (want / median);
     return nr;
 }
 
@@ -325,7 +317,8 @@ static void take_samples(const struct measure_request *q, struct measure_result 
         /* A row that is not ok cannot be beside kernel 0: only ok trials are compared with. */
         if (f->row < 0 || f->place->r->row[f->row].status != RECORDED_OK)
             continue;
-        int nr = samples_of(f, TRIAL_MAX_SAMPLES, r->sample_ns[k]);
+        int nr = recorded_samples_ns(f->place->r, f->row, &f->place->scale,
+                                     TRIAL_MAX_SAMPLES, r->sample_ns[k]);
         r->nr_samples = nr < r->nr_samples ? nr : r->nr_samples;
     }
 }
@@ -341,7 +334,7 @@ static void replayed_measure(struct device *d, const struct measure_request *q,
         if (f->row < 0)
             cost_s += f->place->median_cost_s;
         else if (!f->place->visited[f->row])
-            cost_s += row_cost_s(&f->place->r->row[f->row]);
+            cost_s += recorded_row_cost_s(&f->place->r->row[f->row]);
     }
     if (!spend(x, cost_s)) {
         r->status = TRIAL_DEVICE_ERROR;
@@ -361,7 +354,7 @@ static void replayed_measure(struct device *d, const struct measure_request *q,
         return;
     }
     const struct recorded_row *row = &f->place->r->row[f->row];
-    r->status = status_of(row->status);
+    r->status = recorded_trial_status(row->status);
     if (r->status == TRIAL_OK)
         take_samples(q, r);
     else

@@ -36,6 +36,22 @@ int recorded_device_open(int nr, const char *const *path, const struct recorded_
 /* One recorded space for the task, for whoever wants to say more of it. */
 const struct recorded *recorded_of_task(const struct task *t);
 
+/* How a value becomes nanoseconds. */
+struct recorded_scale {
+    enum { SCALE_TIME, SCALE_RATE, SCALE_UNITS, SCALE_MOVED } kind;
+    double offset, factor;
+};
+
+struct recorded_scale recorded_scale_of(const struct recorded *r);
+double recorded_ns(const struct recorded_scale *s, double value);
+
+/* Samples that stand for row `i`, which is ok: at most `max`. Returns how many, 1 or more. */
+int recorded_samples_ns(const struct recorded *r, int i, const struct recorded_scale *s, int max,
+                        double *out);
+enum trial_status recorded_trial_status(enum recorded_status s);
+/* What a row costs on the virtual clock. */
+double recorded_row_cost_s(const struct recorded_row *row);
+
 /* What the nanoseconds of a space stand for: "GFLOP/s, shown as the time of one GFLOP"; "" for
  * plain times. */
 void recorded_device_says(const struct recorded *r, struct strbuf *out);
