@@ -102,6 +102,9 @@ struct reading {
 int read_kernel_tuner(struct reading *g);
 int read_t4(struct reading *g);
 int read_ktt(struct reading *g);
+int read_autotvm(struct reading *g);
+int read_ansor(struct reading *g);
+int read_metaschedule(struct reading *g);
 
 /* A sentence with file and line for what j->wrong says; returns ERR_INPUT. */
 int reading_failed(struct reading *g, const char *what);

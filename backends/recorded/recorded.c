@@ -60,22 +60,59 @@ static const struct format formats[] = {
     {"Results", read_ktt},              {"Metadata", read_ktt},
 };
 
+static const struct format autotvm = {NULL, read_autotvm}, ansor = {NULL, read_ansor},
+                           metaschedule = {NULL, read_metaschedule};
+
+/* A line of a TVM log: in AutoTVM's the input begins with a target's text, in Ansor's with a list. */
+static const struct format *log_of(struct jread *j)
+{
+    bool opened = jread_open(j, '[') && jread_element(j);
+    return !opened ? NULL : jread_peek(j) == '[' ? &ansor : &autotvm;
+}
+
+static const struct format *object_format(struct jread *j)
+{
+    while (jread_key(j)) {
+        const char *key = strbuf_text(&j->text);
+        if (!strcmp(key, "input") || !strcmp(key, "i"))
+            return log_of(j);
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+            if (strcmp(key, formats[i].key) == 0)
+                return &formats[i];
+        }
+        if (!jread_skip(j))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* A MetaSchedule line is [workload, [...]]; its file of workloads is told from it by the reader, for
+ * a better sentence. */
+static const struct format *list_format(struct jread *j)
+{
+    char c = jread_element(j) ? jread_peek(j) : 0;
+    bool first = (c >= '0' && c <= '9') || c == '"';
+    if (!first || !jread_skip(j) || !jread_element(j))
+        return NULL;
+    return jread_peek(j) == '[' || jread_peek(j) == '"' ? &metaschedule : NULL;
+}
+
 /* NULL: none of them. The text may be the beginning of a file only. */
 static const struct format *format_of(const char *text, size_t len)
 {
     struct jread j;
     const struct format *found = NULL;
-    jread_init(&j, text, len);
-    if (jread_peek(&j) == '{' && jread_open(&j, '{')) {
-        while (!found && jread_key(&j)) {
-            for (size_t i = 0; i < sizeof formats / sizeof *formats && !found; i++) {
-                if (strcmp(strbuf_text(&j.text), formats[i].key) == 0)
-                    found = &formats[i];
-            }
-            if (!found)
-                jread_skip(&j);
-        }
+    while (len && *text == '#') { /* AutoTVM logs have comments */
+        const char *line = memchr(text, '\n', len);
+        size_t skip = line ? (size_t)(line + 1 - text) : len;
+        text += skip;
+        len -= skip;
     }
+    jread_init(&j, text, len);
+    if (jread_peek(&j) == '{' && jread_open(&j, '{'))
+        found = object_format(&j);
+    else if (jread_peek(&j) == '[' && jread_open(&j, '['))
+        found = list_format(&j);
     jread_release(&j);
     return found;
 }
