@@ -195,6 +195,7 @@ class EndToEnd(unittest.TestCase):
             (1, ["tune", "tinynet", "--task", "no such task"]),
             (1, ["tune", "tinynet", "--session", "/nowhere/s.squall"]),
             (2, ["resume"]),
+            (2, ["resume", "s.squall", "--explore", "100"]),
             (1, ["resume", text]),
             (1, ["resume", "missing.squall"]),
             (2, ["replay"]),

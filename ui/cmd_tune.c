@@ -184,10 +184,6 @@ static int restore_options(struct session *s, const struct cli_options *now,
         return rc;
     if (now->given_trials)
         o->tune.trials = now->tune.trials;
-    if (now->given_explore)
-        o->tune.explore = now->tune.explore;
-    if (now->given_refine)
-        o->tune.refine = now->tune.refine;
     if (now->given_time)
         o->tune.seconds = now->tune.seconds;
     if ((rc = session_set_options(s, &o->tune, e)))

@@ -35,7 +35,7 @@ const struct command commands[] = {
      "  --color WHEN     auto, always or never\n"
      "  --ascii          no line graphics; --braille: finer curves\n"},
     {"resume", "SESSION", "Goes on with an interrupted session, from where it stopped.", cmd_resume,
-     "  --trials, --explore, --refine, --time N   new budgets\n"
+     "  --trials N, --time SECONDS   new budgets of the whole session; those of a task stay\n"
      "  --take-over      although another host seems to run it\n"
      "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
     {"replay", "SESSION", "Plays a session again, in the workbench or as lines.", cmd_replay,
