@@ -265,8 +265,8 @@ int graph_add_node(struct graph *g, const struct op *op, const char *name, const
 
 bool graph_const_scalar(const struct graph *g, int value, double *v)
 {
-    const struct value *c = g->value[value];
-    if (!c->is_const || (!c->is_fill && shape_size(&c->shape) != 1))
+    const struct value *c = value >= 0 ? g->value[value] : NULL;
+    if (!c || !c->is_const || (!c->is_fill && shape_size(&c->shape) != 1))
         return false;
     if (c->is_fill)
         *v = c->fill;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators with windows over space or channels, and matrix products. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/model/ops.h"
@@ -125,6 +126,77 @@ void op_conv(struct call *c)
     call_out(c, 0, y);
 }
 
+/* Where in a plane of the input tap `tap` of each window of `out` is: a constant [1, 1, ...]. */
+static int tap_positions(struct call *c, const struct op_window *w, const int64_t *tap,
+                         const struct shape *xs, const struct shape *out)
+{
+    struct shape s = *out;
+    s.dim[0] = s.dim[1] = 1;
+    bool columns = call_int(c, "storage_order", 0) != 0;
+    int64_t n = shape_size(&s);
+    float *all = xmalloc((size_t)n * sizeof *all);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i, at = 0, step = 1, k[OP_MAX_WINDOW];
+        for (int d = w->nr; d-- > 0; rest /= s.dim[2 + d])
+            k[d] = rest % s.dim[2 + d] * w->stride[d] + tap[d] * w->dilation[d] - w->pad[d];
+        for (int j = 0; j < w->nr; j++) {
+            int d = columns ? j : w->nr - 1 - j;
+            at += k[d] * step;
+            step *= xs->dim[2 + d];
+        }
+        all[i] = (float)at;
+    }
+    int v = graph_const_f32(c->g, "", s.rank, s.dim, all, c->e);
+    free(all);
+    return v;
+}
+
+/*
+ * Where the maxima `y` were: for each tap a strided view of the padded input, compared with them, the
+ * first tap last, so that of equals it wins. Positions are those in the whole of the input.
+ */
+static int emit_indices(struct call *c, const struct op *op, int x, int y)
+{
+    enum { MAX_TAPS = 64, EXACT = 1 << 24 };
+    const struct op_window *w = &op->window;
+    const struct shape xs = call_value(c, x)->shape, ys = call_value(c, y)->shape;
+    struct shape wide = xs, plane = {.rank = xs.rank};
+    int64_t front[LAYOUT_MAX_DIMS] = {0}, step[LAYOUT_MAX_DIMS], taps = 1, size = 1;
+    for (int i = 0; i < LAYOUT_MAX_DIMS; i++)
+        step[i] = plane.dim[i] = 1;
+    for (int i = 0; i < w->nr; i++) {
+        front[2 + i] = w->pad[i];
+        step[2 + i] = w->stride[i];
+        wide.dim[2 + i] = (ys.dim[2 + i] - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1;
+        taps *= w->size[i];
+        size *= xs.dim[2 + i];
+    }
+    if (c->rc || taps > MAX_TAPS || shape_size(&xs) > EXACT)
+        return call_fail(c, ERR_UNSUPPORTED, "gives positions of windows that are too large");
+    int padded = call_pad(c, x, front, -INFINITY, &wide), at = -1;
+    enum graph_type result = c->result;
+    for (int64_t t = taps; t-- > 0;) {
+        int64_t tap[OP_MAX_WINDOW], start[LAYOUT_MAX_DIMS] = {0}, rest = t;
+        for (int d = w->nr; d-- > 0; rest /= w->size[d]) {
+            tap[d] = rest % w->size[d];
+            start[2 + d] = tap[d] * w->dilation[d];
+        }
+        int seen = call_element2(c, OP_EQUAL, call_slice(c, padded, start, step, &ys), y);
+        int here = tap_positions(c, w, tap, &xs, &ys);
+        c->result = GRAPH_I64;
+        at = call_where(c, seen, here, at >= 0 ? at : call_literal(c, 0));
+        c->result = result;
+    }
+    plane.dim[0] = xs.dim[0];
+    plane.dim[1] = xs.dim[1];
+    int planes = call_iota(c, xs.dim[0] * xs.dim[1], 0, 1);
+    planes = call_element2(c, OP_MUL, planes, call_literal(c, (double)size));
+    c->result = GRAPH_I64;
+    at = call_element2(c, OP_ADD, at, call_reshape(c, planes, &plane));
+    c->result = result;
+    return at;
+}
+
 void op_pool(struct call *c)
 {
     int x = call_tensor(c, 0);
@@ -143,7 +215,10 @@ void op_pool(struct call *c)
         if (op.window.pad[i] > (op.window.size[i] - 1) * op.window.dilation[i] ||
             (out.dim[2 + i] - 1) * op.window.stride[i] >= xs.dim[2 + i] + op.window.pad[i])
             call_fail(c, ERR_INPUT, "has a window that lies in its padding alone");
-    call_out(c, 0, call_emit(c, &op, &x, 1, &out));
+    int y = call_emit(c, &op, &x, 1, &out);
+    call_out(c, 0, y);
+    if (op.max && c->c->nr_out > 1)
+        call_out(c, 1, emit_indices(c, &op, x, y));
 }
 
 void op_global_pool(struct call *c)
