@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/search_world.h"
 
-static const char *const adaptive[] = {"droplet", "evolutionary", "random", "grid"};
+static const char *const adaptive[] = {
+    "droplet", "evolutionary", "random", "grid",         "forest", "portfolio",
+    "tabu",    "annealing",    "genetic", "differential", "swarm", "auto",
+};
 
 static void equal_seeds_and_results_give_equal_proposals(void **state)
 {
@@ -168,7 +171,7 @@ static void names_are_found_again(void **state)
     int nr = 0;
     for (const struct strategy_class *c; (c = strategy_at(nr)); nr++)
         assert_ptr_equal(strategy_find(c->name), c);
-    assert_int_equal(nr, 4);
+    assert_int_equal(nr, LEN(adaptive));
     assert_null(strategy_at(-1));
     assert_null(strategy_find("nobody"));
     for (int i = 0; i < TRIAL_NR_STATUS; i++)

@@ -10,6 +10,14 @@ static const struct strategy_class *const classes[] = {
     &strategy_droplet,
     &strategy_random,
     &strategy_grid,
+    &strategy_auto,
+    &strategy_forest,
+    &strategy_portfolio,
+    &strategy_tabu,
+    &strategy_annealing,
+    &strategy_genetic,
+    &strategy_differential,
+    &strategy_swarm,
 };
 
 enum { NR_CLASSES = sizeof classes / sizeof *classes };

@@ -5,9 +5,17 @@
 
 #include "engine/search/strategy.h"
 
+extern const struct strategy_class strategy_annealing;
+extern const struct strategy_class strategy_auto;
+extern const struct strategy_class strategy_differential;
 extern const struct strategy_class strategy_droplet;
 extern const struct strategy_class strategy_evolutionary;
+extern const struct strategy_class strategy_forest;
+extern const struct strategy_class strategy_genetic;
 extern const struct strategy_class strategy_grid;
+extern const struct strategy_class strategy_portfolio;
 extern const struct strategy_class strategy_random;
+extern const struct strategy_class strategy_swarm;
+extern const struct strategy_class strategy_tabu;
 
 #endif
