@@ -255,7 +255,7 @@ static struct expr *name(struct parser *p)
     return x;
 }
 
-static struct expr *primary(struct parser *p)
+static struct expr *primary(struct parser *p, int power)
 {
     if (p->now.kind == T_VALUE) {
         struct recorded_value v = p->now.value;
@@ -264,6 +264,8 @@ static struct expr *primary(struct parser *p)
     }
     if (p->now.kind == T_NAME && !is(p, "not"))
         return name(p);
+    if (is(p, "not") && power > POWER_NOT)
+        return failed(p, "\"not\" wants brackets");
     if (take(p, "not"))
         return unary(p, OP_NOT, POWER_NOT);
     if (take(p, "-"))
@@ -324,10 +326,12 @@ static struct expr *chain(struct parser *p, struct expr *left)
         struct expr *right = parse(p, POWER_COMPARE + 1);
         if (!right)
             return NULL;
-        if ((cmp[nr] >= CMP_IN) != (right->op == OP_LIST))
+        if ((cmp[nr] >= CMP_IN) != (right->op == OP_LIST) || left->op == OP_LIST)
             return failed(p, "a list belongs behind \"in\" and nowhere else: see what ends");
         arg[++nr] = right;
     }
+    if (nr == 0)
+        return failed(p, "\"in\" is missing");
     struct expr *x = nr < MAX_CHAIN ? node(p, OP_CHAIN, nr + 1) : failed(p, "too long a chain");
     if (!x)
         return NULL;
@@ -383,7 +387,7 @@ static struct expr *parse(struct parser *p, int power)
 {
     if (++p->depth > MAX_DEPTH)
         return failed(p, "too deep nesting");
-    struct expr *x = primary(p);
+    struct expr *x = primary(p, power);
     for (bool more = true; x && more;)
         x = follow(p, x, power, &more);
     p->depth--;

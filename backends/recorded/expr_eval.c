@@ -59,7 +59,7 @@ static enum expr_status floor_reals(enum expr_op op, double a, double b,
     } else {
         mod = copysign(0, b);
     }
-    double floored = floor(div);
+    double floored = div != 0 ? floor(div) : copysign(0, a / b);
     if (div - floored > 0.5)
         floored += 1;
     *out = value_real(op == OP_MOD ? mod : floored);
@@ -146,7 +146,15 @@ enum expr_status expr_binary(enum expr_op op, const struct recorded_value *a,
     case OP_POW:
         return power(a, b, out);
     default:
-        return ints ? bitwise(op, a->i, b->i, out) : EXPR_TYPE;
+        if (!ints)
+            return EXPR_TYPE;
+        if (a->type == RECORDED_BOOL && b->type == RECORDED_BOOL && op < OP_SHIFT_LEFT) {
+            *out = value_bool(op == OP_BIT_AND  ? a->i & b->i
+                              : op == OP_BIT_OR ? a->i | b->i
+                                                : a->i ^ b->i);
+            return EXPR_FINE;
+        }
+        return bitwise(op, a->i, b->i, out);
     }
 }
 

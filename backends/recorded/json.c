@@ -398,7 +398,8 @@ void jwrite_real(double x, struct strbuf *out)
         return;
     }
     char sci[40];
-    for (int digits = 15; digits <= 17; digits++) {
+    /* What reads back from fewer than 15 digits comes out of 15, but for the subnormals. */
+    for (int digits = fabs(x) < 2.3e-308 ? 1 : 15; digits <= 17; digits++) {
         snprintf(sci, sizeof sci, "%.*e", digits - 1, x);
         if (strtod(sci, NULL) == x)
             break;

@@ -261,11 +261,11 @@ static bool next_line(struct jread *j, const char *from, int depth)
     return false;
 }
 
-static bool is_rest_blank(const char *from, const char *end)
+static const char *past_blanks(const char *from, const char *end)
 {
-    while (from < end && strchr(", \t\r\n", *from) && *from)
+    while (from < end && *from && strchr(", \t\r\n", *from))
         from++;
-    return from == end;
+    return from;
 }
 
 static bool read_cache(struct cachefile *c)
@@ -279,13 +279,13 @@ static bool read_cache(struct cachefile *c)
     int depth = j->depth;
     for (;;) {
         jread_peek(j);
-        const char *from = j->at;
+        const char *from = past_blanks(j->at, j->end);
         bool key = jread_key(j);
         if (!key && !j->wrong)
             return true;
         if (key && read_entry(c))
             continue;
-        if (j->torn && !key && is_rest_blank(from, j->end))
+        if (j->torn && !key && from == j->end)
             return false; /* behind a row: an interrupted run, nothing is lost */
         c->b.r->nr_damaged++;
         if (!next_line(j, from, depth)) {
