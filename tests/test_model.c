@@ -548,6 +548,32 @@ static void mixed_network_is_the_same_in_all_layouts(void **state)
     graph_free(b.g);
 }
 
+/* Found by the fuzzer: the scalars of the first Tile were looked up where they were left out. */
+static void operators_survive_the_inputs_they_lack(void **state)
+{
+    (void)state;
+    static const int opsets[] = {1, 5, 6, 9, 13, 20};
+    const char *all = graph_operators();
+    for (size_t k = 0; k < sizeof opsets / sizeof *opsets; k++)
+        for (const char *p = all; *p; p += strcspn(p, " ") + 1)
+            for (int nr = 0; nr <= 5; nr++)
+                for (int rank = 0; rank <= 4; rank += 2) {
+                    char op[64];
+                    snprintf(op, sizeof op, "%.*s", (int)strcspn(p, " "), p);
+                    struct err e = ERR_INIT;
+                    struct graph *g = graph_new("lacking", opsets[k]);
+                    int in[5], out[3];
+                    int64_t dim[] = {1, 6, 2, 2};
+                    for (int i = 0; i < 5; i++)
+                        in[i] = i < 2 ? graph_input(g, "x", rank, dim, &e) : -1;
+                    struct graph_call c = {
+                        .op = op, .in = in, .nr_in = nr, .out = out, .nr_out = 3};
+                    int rc = graph_node(g, &c, &e);
+                    assert_true(rc == 0 || e.msg[0]);
+                    graph_free(g);
+                }
+}
+
 static void errors_name_operator_and_node(void **state)
 {
     (void)state;
@@ -594,6 +620,7 @@ int main(void)
         cmocka_unit_test(expressions_do_not_grow_without_bound),
         cmocka_unit_test(dense_block_is_placed_and_scaled_once),
         cmocka_unit_test(mixed_network_is_the_same_in_all_layouts),
+        cmocka_unit_test(operators_survive_the_inputs_they_lack),
         cmocka_unit_test(errors_name_operator_and_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@
 
 enum {
     ALIGN = 64,
-    BEHIND = 256,      /* marked bytes behind each buffer; kernels may read the first 64 */
+    BEHIND = 256, /* marked bytes behind each buffer; kernels may read the first 64 */
     MARK = 0x5a,
-    MAX_DRAWS = 20,    /* of schedules that the backend finds invalid */
+    MAX_DRAWS = 20, /* of schedules that the backend finds invalid */
 };
 
 int kernels_open(struct kernels *k, const struct backend *b, const struct target *t, uint64_t seed,
@@ -75,9 +75,8 @@ static size_t buffer_bytes(const struct buffer *b)
 
 static void *make_buffer(const struct buffer *b, const struct task *task, float *const *stored)
 {
-    size_t bytes = buffer_bytes(b), exact = b->role == BUF_SCRATCH
-                                                ? bytes
-                                                : (size_t)layout_stored_size(&b->layout) * 4;
+    size_t bytes = buffer_bytes(b),
+           exact = b->role == BUF_SCRATCH ? bytes : (size_t)layout_stored_size(&b->layout) * 4;
     char *p = aligned_alloc(ALIGN, bytes + BEHIND);
     if (!p)
         return NULL;
@@ -92,8 +91,7 @@ static void *make_buffer(const struct buffer *b, const struct task *task, float 
 }
 
 /* What may not have changed. */
-static int check_buffer(const struct buffer *b, const char *p, float *const *stored,
-                        struct err *e)
+static int check_buffer(const struct buffer *b, const char *p, float *const *stored, struct err *e)
 {
     size_t exact =
         b->role == BUF_SCRATCH ? (size_t)b->bytes : (size_t)layout_stored_size(&b->layout) * 4;

@@ -83,9 +83,8 @@ static int read_inputs(struct set *s, struct err *e)
     for (int i = 0; i < g->nr_inputs; i++) {
         for (int k = 0; k < s->nr_in && !s->in[i]; k++) {
             struct shape shape;
-            int rc = s->value[k] == g->input[i]
-                         ? onnx_read_tensor(s->path[k], &shape, &s->in[i], e)
-                         : 0;
+            int rc =
+                s->value[k] == g->input[i] ? onnx_read_tensor(s->path[k], &shape, &s->in[i], e) : 0;
             if (!rc && s->in[i] && !shape_equal(&shape, &g->value[g->input[i]]->shape))
                 rc = err_set(e, ERR_INPUT, "input %d has another shape than its file", k);
             if (rc)
@@ -112,9 +111,9 @@ static int read_outputs(struct set *s, struct err *e)
         for (int d = 0; same && d < shape.rank; d++)
             same = shape.dim[d] == have->dim[d];
         if (!same)
-            return err_set(e, ERR_INPUT, "output %d has %lld elements in %d dimensions, not %lld in %d",
-                           i, (long long)shape_size(have), have->rank,
-                           (long long)shape_size(&shape), shape.rank);
+            return err_set(
+                e, ERR_INPUT, "output %d has %lld elements in %d dimensions, not %lld in %d", i,
+                (long long)shape_size(have), have->rank, (long long)shape_size(&shape), shape.rank);
         s->out[i] = xcalloc((size_t)shape_size(have) + 1, sizeof(float));
     }
     return 0;

@@ -20,7 +20,7 @@ enum conformance_status { CASE_PASSED, CASE_FAILED, CASE_UNSUPPORTED };
 
 struct conformance {
     const char *folder;
-    int block; /* of the layouts, as in model.h */
+    int block;          /* of the layouts, as in model.h */
     const char *shapes; /* as in model.h */
     int runs; /* of the plan on each set of data, at least one; run(ctx, i) is called before each */
     void (*run)(void *ctx, int i);
@@ -33,8 +33,8 @@ bool conformance_is_case(const char *folder);
 /* The operator it is about: of the first node that is no constant. "?" where there is none. */
 void conformance_operator(const char *folder, char *out, size_t size);
 
-/* Runs all sets of data. Unsupported: the model cannot be read for want of something in this program.
- * The sentence tells why it did not pass. */
+/* Runs all sets of data. Unsupported: the model needs something that this program lacks. The
+ * sentence tells why a case did not pass. */
 enum conformance_status conformance_run(const struct conformance *c, struct err *e);
 
 #endif

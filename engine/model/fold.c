@@ -103,14 +103,15 @@ static void cast_to(struct call *c, enum graph_type to)
              shape_size(&x->shape) <= MAX_INTS)
         call_out(c, 0, floats_to_ints(c, v));
     else {
-        struct op op = {.kind = to == GRAPH_BOOL ? OP_EQUAL
-                                : to == GRAPH_I64 && x->type == GRAPH_F32 ? OP_TRUNC : OP_RESHAPE};
+        struct op op = {.kind = to == GRAPH_BOOL                          ? OP_EQUAL
+                                : to == GRAPH_I64 && x->type == GRAPH_F32 ? OP_TRUNC
+                                                                          : OP_RESHAPE};
         const struct shape s = x->shape;
         c->result = to;
-        int y = op.kind == OP_EQUAL
-                    ? call_element1(c, OP_NOT,
-                                    call_element2(c, OP_EQUAL, v, call_literal(c, 0)), 0, 0)
-                    : call_emit(c, &op, &v, 1, &s);
+        int y =
+            op.kind == OP_EQUAL
+                ? call_element1(c, OP_NOT, call_element2(c, OP_EQUAL, v, call_literal(c, 0)), 0, 0)
+                : call_emit(c, &op, &v, 1, &s);
         call_out(c, 0, y);
     }
     int y = c->c->nr_out ? c->c->out[0] : -1;
@@ -121,10 +122,10 @@ static void cast_to(struct call *c, enum graph_type to)
 static enum graph_type type_of(int64_t data_type)
 {
     enum { FLOAT = 1, INT32 = 6, INT64 = 7, BOOL = 9 }; /* TensorProto.DataType */
-    return data_type == FLOAT                          ? GRAPH_F32
+    return data_type == FLOAT                         ? GRAPH_F32
            : data_type == INT32 || data_type == INT64 ? GRAPH_I64
-           : data_type == BOOL                         ? GRAPH_BOOL
-                                                       : GRAPH_OTHER;
+           : data_type == BOOL                        ? GRAPH_BOOL
+                                                      : GRAPH_OTHER;
 }
 
 void op_cast(struct call *c)
@@ -133,7 +134,8 @@ void op_cast(struct call *c)
         cast_to(c, type_of(call_int(c, "to", 0)));
         return;
     }
-    bool integer = call_string_is(c, "to", "INT64", false) || call_string_is(c, "to", "INT32", false);
+    bool integer =
+        call_string_is(c, "to", "INT64", false) || call_string_is(c, "to", "INT32", false);
     cast_to(c, call_string_is(c, "to", "FLOAT", false)  ? GRAPH_F32
                : integer                                ? GRAPH_I64
                : call_string_is(c, "to", "BOOL", false) ? GRAPH_BOOL
@@ -148,17 +150,16 @@ void op_cast_like(struct call *c)
 
 void op_range(struct call *c)
 {
-    enum { LONGEST = 1 << 24 };
     double at[3] = {0};
     const struct value *v = call_value(c, call_in(c, 0));
     for (int i = 0; i < 3 && !c->rc; i++)
         if (!graph_const_scalar(c->g, call_in(c, i), &at[i]))
             call_fail(c, ERR_UNSUPPORTED, "needs input %d to be a constant number", i);
     double nr = ceil((at[1] - at[0]) / at[2]);
-    if (!c->rc && (v->refused || !(nr <= LONGEST)))
+    if (!c->rc && (v->refused || !(nr < 1e9)))
         call_fail(c, ERR_LIMIT, "counts from %g to %g by %g", at[0], at[1], at[2]);
     int64_t n = !c->rc && nr > 0 ? (int64_t)nr : 0;
-    if (c->rc)
+    if (!call_may_make(c, n))
         return;
     float *f = xmalloc((size_t)(n + 1) * sizeof *f);
     int64_t *k = xmalloc((size_t)(n + 1) * sizeof *k);
@@ -166,24 +167,24 @@ void op_range(struct call *c)
         f[i] = (float)(at[0] + (double)i * at[2]);
         k[i] = (int64_t)at[0] + i * (int64_t)at[2];
     }
-    call_out(c, 0, v->type == GRAPH_I64 ? graph_const_i64(c->g, "", 1, &n, k, c->e)
-                                        : graph_const_f32(c->g, "", 1, &n, f, c->e));
+    call_out(c, 0,
+             v->type == GRAPH_I64 ? graph_const_i64(c->g, "", 1, &n, k, c->e)
+                                  : graph_const_f32(c->g, "", 1, &n, f, c->e));
     free(f);
     free(k);
 }
 
 void op_eye_like(struct call *c)
 {
-    enum { LARGEST = 1 << 24 };
     const struct value *x = call_value(c, call_in(c, 0));
     const struct shape s = x->shape;
     int64_t k = call_int(c, "k", 0), n = shape_size(&s);
     enum graph_type type = call_has(c, "dtype") ? type_of(call_int(c, "dtype", 0)) : x->type;
     if (type == GRAPH_OTHER || (x->refused && !call_has(c, "dtype")))
         call_fail(c, ERR_UNSUPPORTED, "makes a type other than float32, int32, int64, bool");
-    if (!c->rc && (s.rank != 2 || n > LARGEST))
+    if (!c->rc && s.rank != 2)
         call_fail(c, ERR_INPUT, "has an input %s, it must be a matrix", shape_text(&s).s);
-    if (c->rc)
+    if (!call_may_make(c, n))
         return;
     float *all = xcalloc((size_t)n + 1, sizeof *all);
     for (int64_t i = 0; i < n; i++)

@@ -26,10 +26,9 @@ static const struct {
 
 const char *op_text(enum op_kind kind)
 {
-    static const char *const other[] = {"conv",    "matmul", "pool",    "reduce",
-                                        "softmax", "lrn",    "concat",  "transpose",
-                                        "gather",  "pad",    "slice",   "reshape",
-                                        "relayout"};
+    static const char *const other[] = {"conv",  "matmul",  "pool",      "reduce", "softmax",
+                                        "lrn",   "concat",  "transpose", "gather", "pad",
+                                        "slice", "reshape", "relayout"};
     return op_is_element(kind) ? element[kind].text : other[kind - OP_NR_ELEMENT];
 }
 

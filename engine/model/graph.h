@@ -35,16 +35,17 @@
 #include "engine/model/op.h"
 
 /*
- * Kernels compute with float32 alone. What varies and is of whole numbers (int32, int64) or of truth
+ * Kernels compute with float32 alone. What varies and is of whole numbers (int32, int64) or truth
  * is held in float32, too: whole numbers are exact up to 2^24, which is enough for indices, shapes
  * and masks. GRAPH_OTHER: a type that no kernel computes with; only passed on.
  */
 enum graph_type { GRAPH_F32, GRAPH_I64, GRAPH_BOOL, GRAPH_OTHER };
 
 /*
- * A constant has either its elements in f32/i64 (whatever its type), or is `fill` everywhere (never stored: weights of
- * 400 MB exist that are one number), or is computed by `node` from other constants when asked for
- * (graph_const_data), or is "any" value: a shape whose numbers do not matter, as in a script.
+ * A constant has either its elements in f32/i64, whatever its type, or is `fill` everywhere (never
+ * stored: weights of 400 MB exist that are one number), or is computed by `node` from other
+ * constants when asked for (graph_const_data), or is "any" value: a shape whose numbers do not
+ * matter, as in a script.
  */
 struct value {
     const char *name;
@@ -53,8 +54,10 @@ struct value {
     struct shape shape;
     bool is_const, is_fill, is_any;
     bool is_input, is_output;
-    bool flows; /* input or output that stays in the layout of the activations, not plain */
+    bool flows;    /* input or output that stays in the layout of the activations, not plain */
     bool is_scale; /* constant factor or variance: numbers made up for it are positive */
+    bool has_range; /* low, high: of the elements, once somebody has asked (ops.c) */
+    double low, high;
     bool owns, owns_i64; /* f32, i64 are freed with this value, not with one it is a view of */
     double fill;
     float *f32;
@@ -80,6 +83,7 @@ struct graph {
     struct node **node;
     int nr_inputs, cap_inputs, *input;    /* values, in the order of graph_input() */
     int nr_outputs, cap_outputs, *output; /* in the order of graph_output() */
+    int64_t nr_made; /* elements of constants that operators have made, as masks and tables */
     struct arena arena;
 };
 

@@ -268,9 +268,9 @@ static const struct wl_expr *element2(struct workload *w, const struct op *op,
                                       const struct wl_expr *x, const struct wl_expr *y)
 {
     static const enum wl_op binary[] = {
-        [OP_ADD] = WL_ADD, [OP_SUB] = WL_SUB, [OP_MUL] = WL_MUL, [OP_DIV] = WL_DIV,
-        [OP_POW] = WL_POW, [OP_MAX] = WL_MAX, [OP_MIN] = WL_MIN, [OP_LESS] = WL_LESS,
-        [OP_EQUAL] = WL_EQUAL};
+        [OP_ADD] = WL_ADD, [OP_SUB] = WL_SUB,   [OP_MUL] = WL_MUL,
+        [OP_DIV] = WL_DIV, [OP_POW] = WL_POW,   [OP_MAX] = WL_MAX,
+        [OP_MIN] = WL_MIN, [OP_LESS] = WL_LESS, [OP_EQUAL] = WL_EQUAL};
     switch (op->kind) {
     case OP_PRELU:
         return two_sided(w, x, y, false);

@@ -312,8 +312,7 @@ void make_gather(struct maker *m)
         if (blocked)
             idx[x->shape.rank] = d.at[from].lane;
     }
-    const struct wl_expr *at =
-        load_index(m, st, o->in[1], extent, o->op.each ? d.at : d.at + axis);
+    const struct wl_expr *at = load_index(m, st, o->in[1], extent, o->op.each ? d.at : d.at + axis);
     fill_indices(m, o->in[1], extent);
     const struct wl_expr *v = wl_pick(m->w, m->tensor[o->in[0]], idx, axis, at);
     m->w->stage[st].body = make_epilogue(m, st, &d, 1, v);

@@ -3,7 +3,7 @@
  * Data beside the model: large files keep the elements of their tensors in other files.
  *
  * Which, the model says, and the model is foreign: so a file is read only if, after all links are
- * followed, it is a regular one in the folder of the model or below it; nothing is read or allocated
+ * followed, it is a regular one in the model's folder or below it; nothing is read or allocated
  * past its end; and all tensors together are no more than a few times the largest file, however
  * often they name it.
  */
@@ -91,8 +91,8 @@ static bool fits(struct onnx_reader *r, int fd, int64_t offset, int64_t bytes, c
         r->beside_largest = st.st_size;
     r->beside_bytes += bytes;
     if (r->beside_bytes / MAX_SHARING > r->beside_largest)
-        return !onnx_fail(r, ERR_LIMIT, "tensor \"%s\" and others read the same data again and again",
-                          name);
+        return !onnx_fail(r, ERR_LIMIT,
+                          "tensor \"%s\" and others read the same data again and again", name);
     return true;
 }
 
@@ -119,8 +119,10 @@ void *onnx_beside(struct onnx_reader *r, const Onnx__TensorProto *t, const char 
                   "tensor \"%s\" has its data in \"%s\", which is no path below the model's folder",
                   name, onnx_clean(r, location));
     else if (offset < 0 || length != (int64_t)bytes)
-        onnx_fail(r, ERR_INPUT, "tensor \"%s\" has a length or offset of its data that is wrong: "
-                                "%zu bytes are needed", name, bytes);
+        onnx_fail(r, ERR_INPUT,
+                  "tensor \"%s\" has a length or offset of its data that is wrong: "
+                  "%zu bytes are needed",
+                  name, bytes);
     int fd = r->rc ? -1 : open_beside(r, location, name);
     if (fd < 0)
         return NULL;

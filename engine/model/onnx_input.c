@@ -7,10 +7,10 @@
 
 enum graph_type onnx_type(int data_type, const char **refused)
 {
-    static const char *const name[] = {
-        "undefined", "float",   "uint8",  "int8",   "uint16", "int16",     "int32",      "int64",
-        "string",    "bool",    "float16", "double", "uint32", "uint64",    "complex64",  "complex128",
-        "bfloat16"};
+    static const char *const name[] = {"undefined",  "float",   "uint8",  "int8",   "uint16",
+                                       "int16",      "int32",   "int64",  "string", "bool",
+                                       "float16",    "double",  "uint32", "uint64", "complex64",
+                                       "complex128", "bfloat16"};
     *refused = NULL;
     switch (data_type) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
@@ -118,13 +118,14 @@ static bool declared_dims(struct onnx_reader *r, const Onnx__TensorShapeProto *s
         else if (i == 0 || (named && contains_batch(d->dim_param)))
             dim[i] = 1;
         else
-            return !onnx_fail(r, ERR_UNSUPPORTED,
-                              named ? "dimension %zu of input \"%s\" is free (\"%s\"): give it a size "
-                                      "with --shape %s=128"
-                                    : "dimension %zu of input \"%s\" is free (\"%s\"): give all of its "
-                                      "sizes with --shape %s=1x3x224x224",
-                              i, name, named ? onnx_clean(r, d->dim_param) : "?",
-                              named ? onnx_clean(r, d->dim_param) : name);
+            return !onnx_fail(
+                r, ERR_UNSUPPORTED,
+                named ? "dimension %zu of input \"%s\" is free (\"%s\"): give it a size "
+                        "with --shape %s=128"
+                      : "dimension %zu of input \"%s\" is free (\"%s\"): give all of its "
+                        "sizes with --shape %s=1x3x224x224",
+                i, name, named ? onnx_clean(r, d->dim_param) : "?",
+                named ? onnx_clean(r, d->dim_param) : name);
     }
     return true;
 }

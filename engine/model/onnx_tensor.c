@@ -193,8 +193,7 @@ static int float_tensor(struct onnx_reader *r, const Onnx__TensorProto *t, const
         memcpy(v, raw, nr * sizeof *v);
     else
         for (size_t i = 0; i < nr; i++)
-            v[i] = (float)(raw ? raw_float(t->data_type, raw + i * step)
-                               : typed_float(t, i));
+            v[i] = (float)(raw ? raw_float(t->data_type, raw + i * step) : typed_float(t, i));
     int value = graph_const_f32(r->g, name, (int)t->n_dims, t->dims, v, r->e);
     free(v);
     return value;

@@ -84,7 +84,7 @@ enum op_kind {
     OP_CONCAT,               /* any number of inputs */
     OP_TRANSPOSE,
     OP_GATHER, /* x, whole numbers: those elements of dimension `axis` */
-    OP_PAD, /* constant, in front and behind; negative crops */
+    OP_PAD,    /* constant, in front and behind; negative crops */
     OP_SLICE,
     OP_RESHAPE,  /* same elements in the same order: a view */
     OP_RELAYOUT, /* same logical array, other stored layout */

@@ -15,7 +15,7 @@ enum { COMPUTED_BYTES = 16 << 20 };
 
 /*
  * name, handler, inputs it cannot do without, what tells operators with one handler apart, types of
- * its operands (ops.h), how many of its inputs are operands: those behind are parameters, constants.
+ * its operands (ops.h), how many of its inputs are operands: those behind are constant parameters.
  */
 enum { ALL_INPUTS = MAX_INPUTS };
 #define OPERATORS(X)                                                                               \
@@ -244,16 +244,32 @@ const struct value *call_value(struct call *c, int v)
     return v >= 0 && v < c->g->nr_values ? c->g->value[v] : &none;
 }
 
-/* Has float32 all of the integers of a constant? */
-static bool is_exact(const struct value *v)
+bool call_range(struct call *c, int v, double *low, double *high)
+{
+    struct value *x = v >= 0 && !c->rc ? c->g->value[v] : NULL;
+    if (!x || !x->is_const || x->is_any || (!x->is_fill && !x->f32 && !x->i64))
+        return false;
+    if (!x->has_range) { /* once: many nodes may read a long one */
+        x->low = x->is_fill ? x->fill : INFINITY;
+        x->high = x->is_fill ? x->fill : -INFINITY;
+        for (int64_t i = 0, n = x->is_fill ? 0 : shape_size(&x->shape); i < n; i++) {
+            double e = x->i64 ? (double)x->i64[i] : (double)x->f32[i];
+            x->low = e < x->low ? e : x->low;
+            x->high = e > x->high ? e : x->high;
+        }
+        x->has_range = true;
+    }
+    *low = x->low;
+    *high = x->high;
+    return true;
+}
+
+/* Has float32 all of the integers of a constant, as far as they are known? */
+static bool is_exact(struct call *c, int v)
 {
     enum { EXACT = 1 << 24 };
-    if (v->is_fill)
-        return fabs(v->fill) <= EXACT;
-    for (int64_t i = 0, n = v->i64 ? shape_size(&v->shape) : 0; i < n; i++)
-        if (v->i64[i] > EXACT || v->i64[i] < -EXACT)
-            return false;
-    return true;
+    double low, high;
+    return !call_range(c, v, &low, &high) || (low >= -EXACT && high <= EXACT);
 }
 
 int call_tensor(struct call *c, int i)
@@ -272,7 +288,7 @@ int call_tensor(struct call *c, int i)
         (truth && (c->types == TYPES_FLOAT || c->types == TYPES_NUMBER)))
         return call_fail(c, ERR_UNSUPPORTED, "computes with \"%s\", which is %s", x->name,
                          truth ? "bool" : "of integers");
-    if (integer && !is_exact(x))
+    if (integer && !is_exact(c, v))
         return call_fail(c, ERR_UNSUPPORTED,
                          "computes with \"%s\", which has integers beyond 2^24: kernels hold them "
                          "in float32",

@@ -16,8 +16,8 @@
 #include "engine/model/graph.h"
 
 /*
- * Types of operands, and of what comes out: float32 alone; numbers, and the same comes out; anything
- * but GRAPH_OTHER, and the same comes out; the same, and a truth comes out; the handler decides, by
+ * Types of operands, and of what comes out: float32 alone; numbers, and the same comes out; all but
+ * GRAPH_OTHER, and the same comes out; the same, and a truth comes out; the handler decides, by
  * setting `result`. Values emitted have the type `result`, which the first operand read decides.
  */
 enum call_types { TYPES_FLOAT, TYPES_NUMBER, TYPES_ANY, TYPES_TRUTH, TYPES_OWN };
@@ -38,9 +38,16 @@ int call_fail(struct call *c, int code, const char *fmt, ...) __attribute__((for
 /* Many files name values and no nodes: then the first output names the node. */
 const char *call_name(const struct graph_call *call);
 
-/* Input `i`: -1 where it is left out. The second form fails unless its type is one of call_types. */
+/* Input `i`: -1 where it is left out. The second form fails unless its type is one of `types`. */
 int call_in(struct call *c, int i);
 int call_tensor(struct call *c, int i);
+
+/* The least and the largest element of a constant whose elements are there; false for others. */
+bool call_range(struct call *c, int v, double *low, double *high);
+
+/* Counts the elements of a constant that an operator makes: false, and a failure, past what all of a
+ * graph's may be. */
+bool call_may_make(struct call *c, int64_t n);
 
 /* Has `v` no elements? Handlers need not ask where then nothing comes out. */
 bool call_is_empty(struct call *c, int v);
@@ -52,7 +59,7 @@ const struct value *call_value(struct call *c, int v);
 const int64_t *call_const_ints(struct call *c, int i, int max, int *nr);
 const float *call_const_floats(struct call *c, int i, int max, int *nr);
 
-/* Is `v` an integer constant, the arithmetic of shapes? Short vectors of these are computed exactly,
+/* Is `v` an integer constant, the arithmetic of shapes? Short vectors of these are computed exactly
  * while the graph is read (fold.c). */
 bool call_is_shape(struct call *c, int v);
 

@@ -125,7 +125,6 @@ void op_mish(struct call *c)
     call_out(c, 0, call_element2(c, OP_MUL, x, call_element1(c, OP_TANH, t, 0, 0)));
 }
 
-
 /* ---- comparisons and choices ---- */
 
 void op_compare(struct call *c)

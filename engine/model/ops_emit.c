@@ -105,13 +105,22 @@ int call_literal(struct call *c, double v)
     return c->rc ? -1 : graph_const_f32(c->g, "", 0, NULL, &f, c->e);
 }
 
+bool call_may_make(struct call *c, int64_t n)
+{
+    enum { LARGEST = 1 << 24, IN_ALL = 1 << 26 };
+    if (c->rc)
+        return false;
+    if (n >= 0 && n <= LARGEST && (c->g->nr_made += n) <= IN_ALL)
+        return true;
+    call_fail(c, ERR_LIMIT, "makes a constant of %lld elements, with others too many",
+              (long long)n);
+    return false;
+}
+
 int call_iota(struct call *c, int64_t n, int dim, int rank)
 {
-    enum { LONGEST = 1 << 24 };
-    if (c->rc)
+    if (!call_may_make(c, n))
         return -1;
-    if (n < 1 || n > LONGEST)
-        return call_fail(c, ERR_LIMIT, "counts to %lld", (long long)n);
     struct shape s = {.rank = rank};
     for (int i = 0; i < rank; i++)
         s.dim[i] = i == dim ? n : 1;

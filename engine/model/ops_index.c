@@ -11,8 +11,8 @@ static bool gather_shapes(struct call *c)
 {
     enum { SHORT = LAYOUT_MAX_DIMS * 8 };
     const struct value *x = call_value(c, call_in(c, 0)), *i = call_value(c, call_in(c, 1));
-    if (!call_is_shape(c, call_in(c, 0)) || !call_is_shape(c, call_in(c, 1)) || x->shape.rank != 1 ||
-        shape_size(&x->shape) > SHORT || shape_size(&i->shape) > SHORT)
+    if (!call_is_shape(c, call_in(c, 0)) || !call_is_shape(c, call_in(c, 1)) ||
+        x->shape.rank != 1 || shape_size(&x->shape) > SHORT || shape_size(&i->shape) > SHORT)
         return false;
     int nr, nr_at;
     const int64_t *v = call_const_ints(c, 0, SHORT, &nr);
@@ -28,7 +28,7 @@ static bool gather_shapes(struct call *c)
 /* Constant indices that are evenly spaced are a slice; false where they are not. */
 static bool gather_slice(struct call *c, int x, int at, int axis, const struct shape *out)
 {
-    enum { LONGEST = 1 << 20 };
+    enum { LONGEST = 1 << 16 };
     const struct value *i = call_value(c, at);
     int64_t n = shape_size(&i->shape), extent = call_value(c, x)->shape.dim[axis];
     const float *v = i->is_const && !i->is_any && n > 0 && n <= LONGEST
@@ -70,15 +70,8 @@ static int read_indices(struct call *c, int i)
 /* May one be below 0? Of constants we know. */
 static bool may_wrap(struct call *c, int at)
 {
-    const struct value *v = call_value(c, at);
-    if (!v->is_const || v->is_any)
-        return true;
-    if (v->is_fill)
-        return v->fill < 0;
-    for (int64_t i = 0, n = shape_size(&v->shape); i < n; i++)
-        if (v->f32 ? v->f32[i] < 0 : !v->i64 || v->i64[i] < 0)
-            return true;
-    return false;
+    double low, high;
+    return !call_range(c, at, &low, &high) || low < 0;
 }
 
 int call_gather(struct call *c, int x, int at, int axis, bool wraps)
@@ -200,10 +193,8 @@ void op_one_hot(struct call *c)
 /* A constant of n x m with 1 where the column is at least (or most) the row and `k`. */
 static int triangle(struct call *c, int64_t n, int64_t m, int64_t k, bool upper)
 {
-    enum { LARGEST = 1 << 24 };
-    if (c->rc || n < 1 || m < 1 || n > LARGEST / m)
-        return call_fail(c, ERR_LIMIT, "makes a triangle of %lld x %lld", (long long)n,
-                         (long long)m);
+    if (!call_may_make(c, m > 0 && n > INT64_MAX / m ? -1 : n * m))
+        return -1;
     float *all = xmalloc((size_t)(n * m) * sizeof *all);
     for (int64_t i = 0; i < n * m; i++)
         all[i] = upper ? i % m >= i / m + k : i % m <= i / m + k;

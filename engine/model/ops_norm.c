@@ -159,8 +159,8 @@ void op_mvn(struct call *c)
         axes = 13u & ((1u << rank) - 1); /* 0, 2, 3 */
     int d = call_element2(c, OP_SUB, x, call_reduce(c, x, REDUCE_MEAN, axes));
     int variance = call_reduce(c, call_element2(c, OP_MUL, d, d), REDUCE_MEAN, axes);
-    int spread = call_element2(c, OP_ADD, call_element1(c, OP_SQRT, variance, 0, 0),
-                               call_literal(c, 1e-9));
+    int spread =
+        call_element2(c, OP_ADD, call_element1(c, OP_SQRT, variance, 0, 0), call_literal(c, 1e-9));
     call_out(c, 0, call_element2(c, OP_DIV, d, spread));
 }
 

@@ -55,13 +55,14 @@ static int64_t continued(enum pad_mode mode, int64_t i, int64_t n)
 static int pad_dimension(struct call *c, int x, int d, enum pad_mode mode, int64_t front,
                          int64_t extent)
 {
-    enum { LONGEST = 1 << 24 };
     int64_t have = call_value(c, x)->shape.dim[d];
     if (c->rc || (!front && extent == have))
         return c->rc ? -1 : x;
-    if (extent < 0 || extent > LONGEST || have < 1)
+    if (extent < 0 || have < 1)
         return call_fail(c, ERR_INPUT, "pads dimension %d from %lld to %lld", d, (long long)have,
                          (long long)extent);
+    if (!call_may_make(c, extent))
+        return -1;
     float *at = xmalloc((size_t)(extent + 1) * sizeof *at);
     for (int64_t i = 0; i < extent; i++)
         at[i] = (float)continued(mode, i - front, have);
@@ -155,8 +156,13 @@ void op_tile(struct call *c)
 enum { MAX_TAPS = 64, MAX_EXTENT = 1 << 24 };
 
 enum coordinates {
-    HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC,
-    TF_HALF_PIXEL_FOR_NN, TF_CROP_AND_RESIZE,
+    HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_HALF_PIXEL_FOR_NN,
+    TF_CROP_AND_RESIZE,
 };
 
 enum nearest { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, NEAREST_FLOOR, NEAREST_CEIL };
@@ -271,6 +277,8 @@ static int resize_dimension(struct call *c, const struct resize *r, int x, int d
     if (c->rc || r->in < 1 || n < 1 || n > MAX_EXTENT || r->in > MAX_EXTENT || nr > MAX_TAPS)
         return call_fail(c, ERR_LIMIT, "resizes dimension %d from %lld to %lld", d,
                          (long long)r->in, (long long)n);
+    if (!call_may_make(c, 2 * nr * n))
+        return -1;
     int rank = call_value(c, x)->shape.rank, y = -1;
     struct shape along = {.rank = rank - d, .dim = {n, 1, 1, 1, 1, 1, 1, 1}};
     float *list = xmalloc((size_t)(2 * n) * sizeof *list), *factor = list + n;
@@ -349,12 +357,11 @@ static void read_resize(struct call *c, struct resize *r)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const where[] = {
-        "half_pixel",           "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-        "asymmetric",           "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const round[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     r->mode = read_choice(c, "mode", modes, 3);
-    r->coordinates =
-        (enum coordinates)read_choice(c, "coordinate_transformation_mode", where, 7);
+    r->coordinates = (enum coordinates)read_choice(c, "coordinate_transformation_mode", where, 7);
     r->nearest = (enum nearest)read_choice(c, "nearest_mode", round, 4);
     r->antialias = call_int(c, "antialias", 0) != 0;
     r->exclude_outside = call_int(c, "exclude_outside", 0) != 0;
@@ -413,8 +420,8 @@ void op_upsample(struct call *c)
     struct resize r = {.coordinates = ASYMMETRIC, .nearest = NEAREST_FLOOR};
     float attr[LAYOUT_MAX_DIMS];
     const float *scale = attr;
-    r.mode = call_string_is(c, "mode", "bilinear", false) ? LINEAR
-                                                          : read_choice(c, "mode", modes, 2);
+    r.mode =
+        call_string_is(c, "mode", "bilinear", false) ? LINEAR : read_choice(c, "mode", modes, 2);
     nr = call_floats(c, "scales", LAYOUT_MAX_DIMS, attr);
     if (nr < 0)
         scale = call_const_floats(c, 1, LAYOUT_MAX_DIMS, &nr);

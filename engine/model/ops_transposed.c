@@ -16,7 +16,7 @@
 #define MAX_ATTR (INT64_C(1) << 20)
 
 struct transposed {
-    int nr; /* spatial dimensions */
+    int nr;                              /* spatial dimensions */
     int64_t groups, in_group, out_group; /* channels a group */
     int64_t in[OP_MAX_WINDOW], size[OP_MAX_WINDOW], stride[OP_MAX_WINDOW], dilation[OP_MAX_WINDOW];
     int64_t reach[OP_MAX_WINDOW]; /* extent of the dilated weights */
@@ -76,9 +76,9 @@ static void read_transposed(struct call *c, int x, int w, struct transposed *t)
 {
     const struct shape xs = call_value(c, x)->shape, ws = call_value(c, w)->shape;
     *t = (struct transposed){.nr = xs.rank - 2, .groups = call_int(c, "group", 1)};
-    if (!c->rc && (xs.rank < 3 || xs.rank > 2 + OP_MAX_WINDOW || ws.rank != xs.rank ||
-                   shape_size(&xs) < 1 || shape_size(&ws) < 1 || ws.dim[0] != xs.dim[1] ||
-                   t->groups < 1 || xs.dim[1] % t->groups))
+    if (!c->rc &&
+        (xs.rank < 3 || xs.rank > 2 + OP_MAX_WINDOW || ws.rank != xs.rank || shape_size(&xs) < 1 ||
+         shape_size(&ws) < 1 || ws.dim[0] != xs.dim[1] || t->groups < 1 || xs.dim[1] % t->groups))
         call_fail(c, ERR_INPUT, "has input %s, weights %s and %lld groups, which do not match",
                   shape_text(&xs).s, shape_text(&ws).s, (long long)t->groups);
     if (c->rc)

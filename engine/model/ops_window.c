@@ -134,6 +134,8 @@ static int tap_positions(struct call *c, const struct op_window *w, const int64_
     s.dim[0] = s.dim[1] = 1;
     bool columns = call_int(c, "storage_order", 0) != 0;
     int64_t n = shape_size(&s);
+    if (!call_may_make(c, n))
+        return -1;
     float *all = xmalloc((size_t)n * sizeof *all);
     for (int64_t i = 0; i < n; i++) {
         int64_t rest = i, at = 0, step = 1, k[OP_MAX_WINDOW];
@@ -152,8 +154,9 @@ static int tap_positions(struct call *c, const struct op_window *w, const int64_
 }
 
 /*
- * Where the maxima `y` were: for each tap a strided view of the padded input, compared with them, the
- * first tap last, so that of equals it wins. Positions are those in the whole of the input.
+ * Where the maxima `y` were: for each tap a strided view of the padded input, compared with them;
+ * the first tap comes last, so that of equals it wins. Positions are those in the whole of the
+ * input.
  */
 static int emit_indices(struct call *c, const struct op *op, int x, int y)
 {
@@ -167,7 +170,8 @@ static int emit_indices(struct call *c, const struct op *op, int x, int y)
     for (int i = 0; i < w->nr; i++) {
         front[2 + i] = w->pad[i];
         step[2 + i] = w->stride[i];
-        wide.dim[2 + i] = (ys.dim[2 + i] - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1;
+        wide.dim[2 + i] =
+            (ys.dim[2 + i] - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1;
         taps *= w->size[i];
         size *= xs.dim[2 + i];
     }

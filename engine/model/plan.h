@@ -102,8 +102,8 @@ struct graph *model_graph_from_name(const char *text, int *block, struct err *e)
 /*
  * A conformance case: an ONNX file and a file with a tensor for each of its inputs, which has its
  * shape. Inputs that some operator reads as a parameter (the shape of a Reshape) and those without
- * elements become constants with the numbers of their file; value[i] gets the graph's input for file
- * i, or -1 where that is a constant now.
+ * elements become constants with the numbers of their file; value[i] gets the graph's input for
+ * file i, or -1 where that is a constant now.
  */
 struct onnx_case {
     const char *const *path;

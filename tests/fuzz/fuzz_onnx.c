@@ -41,7 +41,8 @@ static void run(const struct plan *p, const struct task_list *l)
     for (int i = 0; i < g->nr_inputs; i++)
         array[0][i] = xcalloc((size_t)shape_size(&g->value[g->input[i]]->shape) + 1, sizeof(float));
     for (int i = 0; i < g->nr_outputs; i++)
-        array[1][i] = xcalloc((size_t)shape_size(&g->value[g->output[i]]->shape) + 1, sizeof(float));
+        array[1][i] =
+            xcalloc((size_t)shape_size(&g->value[g->output[i]]->shape) + 1, sizeof(float));
     struct plan_runner interpreter = {.call = plan_call_interpreter},
                        reference = {.call = plan_call_reference};
     plan_run(p, l, (const float *const *)array[0], array[1], &interpreter, NULL);
