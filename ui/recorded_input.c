@@ -33,17 +33,23 @@ struct recorded_options recorded_input_options(const struct cli_options *o)
     return (struct recorded_options){.objective = o->objective, .direction = o->direction};
 }
 
-/* What a reader should know of the files, before the first line of the run. */
-static void print_notes(const struct cli_options *o, const struct task_list *tasks)
+/* What a reader should know of the files, before the first line of the run. Workloads of one file have
+ * the same to say. */
+static void print_notes(const struct task_list *tasks)
 {
-    struct strbuf notes = {0};
-    for (int i = 0; i < tasks->nr; i++)
-        recorded_notes(recorded_of_task(tasks->task[i]), &notes);
-    char *save = NULL;
-    for (char *line = notes.len ? strtok_r(notes.buf, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
-        fprintf(stderr, "squall: \"%s\": %s\n", o->input[0], line);
-    strbuf_release(&notes);
+    const char *path = "";
+    for (int i = 0; i < tasks->nr; i++) {
+        const struct recorded *r = recorded_of_task(tasks->task[i]);
+        struct strbuf notes = {0};
+        char *save = NULL;
+        if (strcmp(r->path, path) != 0)
+            recorded_notes(r, &notes);
+        path = r->path;
+        for (char *line = notes.len ? strtok_r(notes.buf, "\n", &save) : NULL; line;
+             line = strtok_r(NULL, "\n", &save))
+            fprintf(stderr, "squall: \"%s\": %s\n", path, line);
+        strbuf_release(&notes);
+    }
 }
 
 int recorded_prepare(const struct cli_options *o, struct device **device, struct task_list *tasks,
@@ -65,7 +71,7 @@ int recorded_prepare(const struct cli_options *o, struct device **device, struct
         return rc;
     }
     if (!cli_wants_screen(o) && !o->json)
-        print_notes(o, tasks);
+        print_notes(tasks);
     return 0;
 }
 

@@ -178,6 +178,19 @@ static int open_file(struct replayed *d, const char *path, const struct recorded
     return rc;
 }
 
+/* That the rules have no mistake is said before anything begins. */
+static int check_rules(const struct replayed *d, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < d->nr && !rc && d->rules.nr; i++) {
+        struct space s;
+        space_init(&s);
+        rc = recorded_ruled_space(d->place[i].r, &d->rules, &s, e);
+        space_release(&s);
+    }
+    return rc;
+}
+
 static void describe(struct replayed *d)
 {
     const struct recorded *r = d->place[0].r;
@@ -416,6 +429,7 @@ int recorded_device_open(int nr, const char *const *path, const struct recorded_
     int rc = 0;
     for (int i = 0; i < nr && !rc; i++)
         rc = open_file(x, path[i], &o->load, tasks, e);
+    rc = rc ? rc : check_rules(x, e);
     if (rc) {
         task_list_release(tasks);
         replayed_close(&x->device);
