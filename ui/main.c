@@ -50,6 +50,8 @@ const struct command commands[] = {
     {"bench", "DIR|SESSION [INPUT]", "Runs a compiled model: its latency, and how far its outputs "
      "are off.", cmd_bench, NULL},
     {"check", "DIR...", "Runs ONNX test folders through compiled kernels.", cmd_check, NULL},
+    {"compare", "FILE...", "Compares strategies on recorded spaces, by performance over time.",
+     cmd_compare, NULL},
     {"space", "FILE", "Tells knobs, constraints and what is recorded of a recorded space.", cmd_space,
      "  --constraint EXPR, --constraints FILE, --objective NAME, --maximise, --minimise   as for "
      "tune\n"},

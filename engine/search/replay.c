@@ -6,17 +6,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/search/history.h"
+
 /* A strategy that proposes nothing but what it had is stuck; this many in a row end its run. */
 enum { MAX_REPEATS = 10000 };
 
 void replay_init(struct replay *r, const struct space *space)
 {
-    *r = (struct replay){.space = space};
+    *r = (struct replay){.space = space, .set = xcalloc(1, sizeof *r->set)};
 }
 
 void replay_release(struct replay *r)
 {
-    candset_release(&r->set);
+    if (r->set)
+        candset_release(r->set);
+    free(r->set);
     free(r->value);
     free(r->cost_s);
     free(r->cost_ns);
@@ -26,8 +30,8 @@ void replay_release(struct replay *r)
 
 void replay_add(struct replay *r, const struct candidate *c, double value, double cost_s)
 {
-    int before = r->set.nr, i = candset_add(&r->set, c);
-    if (r->set.nr > before) {
+    int before = r->set->nr, i = candset_add(r->set, c);
+    if (r->set->nr > before) {
         GROW(r->value, before, r->cap_value);
         GROW(r->cost_s, before, r->cap_cost);
     }
@@ -43,14 +47,14 @@ static void tell_costs(struct replay *r)
 {
     double best = r->score.sorted[0], unit = r->score.median - best;
     double shift = best > 0 ? 0 : (unit > 0 ? unit / 2 : 1) - best;
-    r->cost_ns = xmalloc((size_t)r->set.nr * sizeof *r->cost_ns);
-    for (int i = 0; i < r->set.nr; i++)
+    r->cost_ns = xmalloc((size_t)r->set->nr * sizeof *r->cost_ns);
+    for (int i = 0; i < r->set->nr; i++)
         r->cost_ns[i] = isnan(r->value[i]) ? INFINITY : (r->value[i] + shift) * 1e6;
 }
 
 int replay_ready(struct replay *r, struct err *e)
 {
-    int rc = score_space_init(&r->score, r->set.nr, r->value, r->cost_s, e);
+    int rc = score_space_init(&r->score, r->set->nr, r->value, r->cost_s, e);
     if (rc)
         return rc;
     tell_costs(r);
@@ -65,7 +69,7 @@ struct replay_state {
 static bool seen(void *ctx, const struct candidate *c)
 {
     const struct replay_state *s = ctx;
-    int i = candset_find(&s->replay->set, c);
+    int i = candset_find(s->replay->set, c);
     return i >= 0 && s->trial[i] > 0;
 }
 
@@ -107,13 +111,13 @@ static int evaluate(struct replay_state *s, struct strategy *strategy,
 {
     const struct replay *r = s->replay;
     double clock_s = 0;
-    for (int repeats = 0; repeats < MAX_REPEATS && out->evaluations < r->set.nr;) {
+    for (int repeats = 0; repeats < MAX_REPEATS && out->evaluations < r->set->nr;) {
         struct proposal p;
         int64_t before = cpu_ns();
         int nr = class->propose(strategy, 1, &p);
         if (nr == 0)
             break;
-        int i = candset_find(&r->set, &p.c);
+        int i = candset_find(r->set, &p.c);
         if (i < 0)
             return err_set(e, ERR_INPUT, "strategy \"%s\" proposed what is not in the space",
                            class->name);
@@ -139,7 +143,7 @@ int replay_run(const struct replay *r, const struct strategy_class *class, uint6
                struct replay_result *result, struct err *e)
 {
     *result = (struct replay_result){0};
-    struct replay_state s = {r, xcalloc((size_t)r->set.nr, sizeof *s.trial)};
+    struct replay_state s = {r, xcalloc((size_t)r->set->nr, sizeof *s.trial)};
     struct strategy_env env = {
         .space = r->space,
         .seed = seed,

@@ -12,15 +12,16 @@
 
 #include <stdint.h>
 
-#include "engine/search/history.h"
 #include "engine/search/score.h"
 #include "engine/search/strategy.h"
 
+struct candset;
+
 /* A recorded space, shared by all of its runs. Build it with replay_init() and replay_add(). */
 struct replay {
-    const struct space *space; /* the caller's; holds exactly the candidates of `set` */
-    struct candset set;
-    double *value;   /* of set.v[i]; the smaller the better; NAN where it failed */
+    const struct space *space; /* the caller's; holds exactly the candidates added */
+    struct candset *set; /* history.h; its candidates by number */
+    double *value;   /* of candidate i; the smaller the better; NAN where it failed */
     double *cost_s;  /* NAN where it was not recorded: counted as the median */
     double *cost_ns; /* what a strategy is told: positive, in the order of the values */
     int cap_value, cap_cost;

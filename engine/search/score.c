@@ -158,15 +158,24 @@ void score_add_ranks(const struct score_space *s, const struct score_run *r,
     }
 }
 
+void score_values(const struct score_space *s, const double sum[SCORE_GRID], int runs,
+                  double value[SCORE_GRID])
+{
+    for (int j = 0; j < SCORE_GRID; j++) {
+        double rank = rint(sum[j] / runs);
+        value[j] = s->sorted[rank < s->nr_valid ? (int)rank : s->nr_valid - 1];
+    }
+}
+
 double score_curve(const struct score_space *s, const double sum[SCORE_GRID], int runs,
                    double p[SCORE_GRID])
 {
-    double total = 0, best = s->sorted[0];
+    double total = 0, best = s->sorted[0], value[SCORE_GRID];
+    score_values(s, sum, runs, value);
     for (int j = 0; j < SCORE_GRID; j++) {
-        double rank = rint(sum[j] / runs), b = s->baseline[j];
-        double value = s->sorted[rank < s->nr_valid ? (int)rank : s->nr_valid - 1];
+        double b = s->baseline[j];
         /* Where the baseline is the optimum there is nothing left to gain. */
-        p[j] = b != best ? (value - b) / (best - b) : 0;
+        p[j] = b != best ? (value[j] - b) / (best - b) : 0;
         total += p[j];
     }
     return total / SCORE_GRID;

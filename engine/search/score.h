@@ -86,7 +86,11 @@ void score_run_release(struct score_run *r);
 void score_add_ranks(const struct score_space *s, const struct score_run *r,
                      double sum[SCORE_GRID]);
 
-/* P over the grid, of the ranks of `runs` runs summed up; returns the score, its mean. */
+/* S over the grid, of the ranks of `runs` runs summed up. */
+void score_values(const struct score_space *s, const double sum[SCORE_GRID], int runs,
+                  double value[SCORE_GRID]);
+
+/* P over the grid; returns the score, its mean. */
 double score_curve(const struct score_space *s, const double sum[SCORE_GRID], int runs,
                    double p[SCORE_GRID]);
 
