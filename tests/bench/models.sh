@@ -104,7 +104,7 @@ machine_print >&2
 models() {
     for m in "$folder"/*.onnx; do
         case ${m##*/} in
-        '*.onnx') ;;
+        '*.onnx' | LICENSE.onnx) ;;
         *"$text"*) echo "$m" ;;
         esac
     done
