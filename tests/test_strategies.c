@@ -134,6 +134,59 @@ static void descent_after_exploration_beats_exploration_alone(void **state)
     assert_true(both < alone);
 }
 
+static bool odd_unroll(const void *ctx, const struct candidate *c)
+{
+    (void)ctx;
+    return c->v[9] % 2 == 1; /* measure() fails the test where a proposal breaks it */
+}
+
+static void all_keep_the_constraints(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEN(adaptive); i++) {
+        struct world *w = world_new(2, rugged_cost, 5);
+        for (int j = 0; j < 2; j++)
+            sketch_constraint(&w->space, w->space.sketch[j], "odd unroll", 8, odd_unroll, NULL);
+        know_samples(w, 5, 4);
+        run(w, adaptive[i], 3, 4, 150);
+        assert_true(w->asked_nr > 20);
+        world_free(w);
+    }
+}
+
+static void those_that_learn_find_the_optimum_of_an_easy_space(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {1, 2, 4, 8, 16, 32, 64};
+    static const char *const learning[] = {"forest", "portfolio", "tabu", "annealing", "genetic",
+                                           "differential", "swarm"};
+    for (int i = 0; i < LEN(learning); i++) {
+        int found = 0;
+        for (int seed = 0; seed < 10; seed++) {
+            struct world *w = world_new(0, convex_cost, 5);
+            struct sketch *k = space_sketch(&w->space, "easy");
+            for (int j = 0; j < 4; j++)
+                sketch_ordinal(&w->space, k, "knob", LEN(values), values);
+            run(w, learning[i], (uint64_t)seed, 1, 400); /* of 2401 */
+            found += w->best_ns < 1e6 * (1 + 1e-9);
+            world_free(w);
+        }
+        if (found < 8)
+            fail_msg("%s found the optimum %d times of 10", learning[i], found);
+    }
+}
+
+static void hopeless_spaces_end(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEN(adaptive); i++) {
+        struct world *w = world_new(1, hopeless_cost, 5);
+        run(w, adaptive[i], 1, 8, 200);
+        assert_int_equal(w->repeated, 0);
+        world_free(w);
+    }
+}
+
 /* A model that likes the second sketch, and nothing else. */
 static void likes_second(void *ctx, const struct candidate *c, int nr, double *out)
 {
@@ -187,6 +240,9 @@ int main(void)
         cmocka_unit_test(equal_seeds_and_results_give_equal_proposals),
         cmocka_unit_test(no_strategy_proposes_a_trial_again),
         cmocka_unit_test(every_strategy_but_droplet_exhausts_a_small_space),
+        cmocka_unit_test(all_keep_the_constraints),
+        cmocka_unit_test(those_that_learn_find_the_optimum_of_an_easy_space),
+        cmocka_unit_test(hopeless_spaces_end),
         cmocka_unit_test(grid_enumerates_what_is_valid_and_not_known),
         cmocka_unit_test(evolution_beats_random_search_at_equal_budget),
         cmocka_unit_test(descent_after_exploration_beats_exploration_alone),
