@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-SQUALL = sys.argv[1]
+SQUALL = os.path.abspath(sys.argv[1])
 SHARED = os.environ.get("SQUALL_SHARED") or os.path.join(os.path.dirname(__file__), "../../shared")
 
 FLOAT, INT64, STRING = 1, 7, 8

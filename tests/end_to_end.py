@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-SQUALL = sys.argv[1]
+SQUALL = os.path.abspath(sys.argv[1])
 TIMEOUT = 300
 
 
