@@ -45,7 +45,7 @@ void conformance_operator(const char *folder, char *out, size_t size)
     size_t bytes = 0;
     void *data = onnx_slurp(path, &bytes, NULL);
     Onnx__ModelProto *m = data && onnx_wire_is_sound(data, bytes)
-                              ? onnx__model_proto__unpack(NULL, bytes, data)
+                              ? onnx_unpack(&onnx__model_proto__descriptor, data, bytes)
                               : NULL;
     snprintf(out, size, "?");
     for (size_t i = 0; m && m->graph && i < m->graph->n_node; i++) {

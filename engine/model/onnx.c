@@ -14,9 +14,6 @@
 #include "engine/model/onnx_reader.h"
 #include "engine/model/onnx_wire.h"
 
-/* What unpacking may take beside the bytes of the file themselves. */
-#define UNPACK_BYTES ((size_t)256 << 20)
-
 /* ---- names ---- */
 
 static struct name_entry *find_slot(const struct name_map *m, const char *name)
@@ -249,38 +246,6 @@ static void read_outputs(struct onnx_reader *r, const Onnx__GraphProto *g)
 
 /* ---- the file ---- */
 
-/* Memory of the unpacked message, counted. */
-struct budget {
-    size_t used, limit;
-};
-
-enum { HEADER = 16 }; /* in front of each piece: its size; keeps the alignment */
-
-static void *budget_alloc(void *data, size_t size)
-{
-    struct budget *b = data;
-    if (size > b->limit - b->used || size > SIZE_MAX - HEADER)
-        return NULL;
-    char *p = malloc(size + HEADER);
-    if (!p)
-        return NULL;
-    memcpy(p, &size, sizeof size);
-    b->used += size;
-    return p + HEADER;
-}
-
-static void budget_free(void *data, void *p)
-{
-    if (!p)
-        return;
-    struct budget *b = data;
-    size_t size;
-    char *start = (char *)p - HEADER;
-    memcpy(&size, start, sizeof size);
-    b->used -= size;
-    free(start);
-}
-
 static int opset_of(const Onnx__ModelProto *m)
 {
     int64_t version = 1;
@@ -307,22 +272,20 @@ static struct graph *parse(const void *data, size_t size, const char *name, cons
                            const struct onnx_options *o, struct err *e)
 {
     static const struct onnx_options none;
-    struct budget budget = {.limit = UNPACK_BYTES + 2 * size};
-    ProtobufCAllocator alloc = {budget_alloc, budget_free, &budget};
     struct onnx_reader r = {.e = e, .options = o ? o : &none, .folder = folder};
     if (!onnx_wire_is_sound(data, size)) {
         err_set(e, ERR_INPUT, "\"%s\" is not an ONNX file, is truncated, or is nested too deeply",
                 name);
         return NULL;
     }
-    Onnx__ModelProto *m = onnx__model_proto__unpack(&alloc, size, data);
+    Onnx__ModelProto *m = onnx_unpack(&onnx__model_proto__descriptor, data, size);
     if (!m || !m->graph) {
         err_set(e, ERR_INPUT,
                 m ? "\"%s\" has no graph, is it an ONNX file?"
                   : "\"%s\" is not an ONNX file, or is damaged",
                 name);
         if (m)
-            onnx__model_proto__free_unpacked(m, &alloc);
+            onnx__model_proto__free_unpacked(m, NULL);
         return NULL;
     }
     r.g = graph_new(model_name(&r.arena, name), opset_of(m));
@@ -335,7 +298,7 @@ static struct graph *parse(const void *data, size_t size, const char *name, cons
         graph_free(r.g);
         r.g = NULL;
     }
-    onnx__model_proto__free_unpacked(m, &alloc);
+    onnx__model_proto__free_unpacked(m, NULL);
     free(r.shape);
     free(r.names.entry);
     arena_release(&r.arena);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/model/onnx_reader.h"
+#include "engine/model/onnx_wire.h"
 
 enum graph_type onnx_type(int data_type, const char **refused)
 {
@@ -151,7 +152,7 @@ static bool bind_input(struct onnx_reader *r, const Onnx__GraphProto *g,
     const char *path = r->options->bind->path[at];
     size_t size;
     void *bytes = onnx_slurp(path, &size, r->e);
-    Onnx__TensorProto *t = bytes ? onnx__tensor_proto__unpack(NULL, size, bytes) : NULL;
+    Onnx__TensorProto *t = bytes ? onnx_unpack(&onnx__tensor_proto__descriptor, bytes, size) : NULL;
     free(bytes);
     if (!t) {
         onnx_fail(r, ERR_INPUT, "\"%s\" is no tensor", path);

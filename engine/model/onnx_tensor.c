@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/model/onnx_reader.h"
+#include "engine/model/onnx_wire.h"
 
 /* Protobuf's own limit for a file. */
 #define MAX_FILE_BYTES ((size_t)INT32_MAX)
@@ -283,7 +284,7 @@ int onnx_read_tensor(const char *path, struct shape *shape, float **data, struct
     *data = NULL;
     if (!bytes)
         return r.e->code;
-    Onnx__TensorProto *t = onnx__tensor_proto__unpack(NULL, size, bytes);
+    Onnx__TensorProto *t = onnx_unpack(&onnx__tensor_proto__descriptor, bytes, size);
     free(bytes);
     r.g = graph_new("", 1);
     int v = t ? onnx_tensor(&r, t, "") : onnx_fail(&r, ERR_INPUT, "is no tensor");

@@ -2,6 +2,7 @@
 #include "engine/model/onnx_wire.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 /* A graph in an attribute of a node in a graph: 3 levels. Real files have a few of those. */
 enum { MAX_DEPTH = 32 };
@@ -109,4 +110,36 @@ bool onnx_wire_is_sound(const void *data, size_t size)
 {
     const uint8_t *p = data;
     return size > 0 && is_sound(MODEL, (struct wire){p, p + size}, 0);
+}
+
+/* ---- unpacking ---- */
+
+/* What unpacking may take beside the bytes of the file themselves. */
+#define UNPACK_BYTES ((size_t)256 << 20)
+
+/* Memory of an unpacked message, counted: nothing is freed before all of it is. */
+struct budget {
+    size_t left;
+};
+
+static void *budget_alloc(void *data, size_t size)
+{
+    struct budget *b = data;
+    if (size > b->left)
+        return NULL;
+    b->left -= size;
+    return malloc(size ? size : 1);
+}
+
+static void budget_free(void *data, void *p)
+{
+    (void)data;
+    free(p);
+}
+
+void *onnx_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t size)
+{
+    struct budget budget = {UNPACK_BYTES + 2 * size};
+    ProtobufCAllocator alloc = {budget_alloc, budget_free, &budget};
+    return protobuf_c_message_unpack(type, &alloc, size, data);
 }
