@@ -223,7 +223,7 @@ class Check(unittest.TestCase):
             r = self.run_squall(*tune, session, "--shape", shape)
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertIn(want, r.stdout)
-            r = self.run_squall("resume", session, "--batch", "--explore", "2")
+            r = self.run_squall("resume", session, "--batch", "--trials", "2")
             self.assertEqual(r.returncode, 0, r.stderr)
         for shape in ("lenght=5", "x=2", "x=2x3x4"):
             r = self.run_squall(*tune, "none.squall", "--shape", shape)
