@@ -73,7 +73,7 @@ static void emit_opening(struct import *m)
     PUT(ev->u.task.workload, "");
     PUT(ev->u.task.kind, *r->kernel ? r->kernel : "recorded");
     ev->u.task.weight = 1;
-    ev->u.task.flops = m->scale.kind == SCALE_RATE ? 1e9 : 0;
+    ev->u.task.flops = recorded_flops(r);
     ev->u.task.space = r->nr_rows;
     ev->u.task.nr_sketches = 1;
     emit(m);

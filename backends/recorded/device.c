@@ -88,6 +88,11 @@ void recorded_device_says(const struct recorded *r, struct strbuf *out)
         strbuf_addf(out, "%s: the best recorded is shown as 1 ms, the worst as 2 ms", name);
 }
 
+double recorded_flops(const struct recorded *r)
+{
+    return recorded_scale_of(r).kind == SCALE_RATE && !strcmp(r->objective, "GFLOP/s") ? 1e9 : 0;
+}
+
 /* ---- opening */
 
 static int by_value(const void *a, const void *b)
@@ -145,8 +150,7 @@ static void add_task(struct recorded *r, struct task_list *tasks)
         }
         strbuf_addc(&text, '\n');
     }
-    if (recorded_scale_of(r).kind == SCALE_RATE)
-        t->wl.flops = 1e9; /* so that what is shown as GFLOP/s is the recorded rate */
+    t->wl.flops = recorded_flops(r);
     snprintf(t->wl.id, sizeof t->wl.id, "%016llx",
              (unsigned long long)hash64(HASH64_INIT, text.buf, text.len));
     t->wl.text = strbuf_detach(&text);
@@ -200,6 +204,7 @@ static void describe(struct replayed *d)
     recorded_device_says(r, &says);
     snprintf(i->hardware, sizeof i->hardware, "%s%s%s", *r->device ? r->device : "a recorded space",
              says.len ? "; " : "", strbuf_text(&says));
+    strbuf_release(&says);
     snprintf(i->compiler, sizeof i->compiler, "%s", r->format);
     i->threads = 1;
     i->cores = 2; /* one to look up beside the one that answers */

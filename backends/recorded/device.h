@@ -45,6 +45,10 @@ struct recorded_scale {
 struct recorded_scale recorded_scale_of(const struct recorded *r);
 double recorded_ns(const struct recorded_scale *s, double value);
 
+/* Operations that a time stands for, so that what is shown as GFLOP/s is the recorded rate; 0 unless
+ * the objective is one. */
+double recorded_flops(const struct recorded *r);
+
 /* Samples that stand for row `i`, which is ok: at most `max`. Returns how many, 1 or more. */
 int recorded_samples_ns(const struct recorded *r, int i, const struct recorded_scale *s, int max,
                         double *out);
