@@ -16,7 +16,7 @@
 #include "ui/format.h"
 #include "ui/table.h"
 
-enum { CELL_COLUMNS = 15, PLOT_ROWS = 17, PLOT_COLUMNS = 72, PLOT_LEFT = 6,
+enum { CELL_COLUMNS = 17, PLOT_ROWS = 17, PLOT_COLUMNS = 72, PLOT_LEFT = 6,
        CURVE_STEPS = 50 };
 
 /* The plot ends here below: a curve can fall without limit. */
