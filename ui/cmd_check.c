@@ -211,20 +211,23 @@ static enum conformance_status run_case(const struct check *k, const struct chec
     return status;
 }
 
-/* Waits for the child's line for as long as a case may take. */
-static void read_answer(int fd, struct strbuf *out)
+/* Waits for the child's line for as long as a case may take: false when that time is over. A child
+ * that died closes its end of the pipe, maybe a moment before it can be waited for. */
+static bool read_answer(int fd, struct strbuf *out)
 {
     int64_t end = clock_mono_ns() + (int64_t)CASE_SECONDS * 1000000000;
     for (;;) {
         int64_t left_ms = (end - clock_mono_ns()) / 1000000;
         struct pollfd p = {fd, POLLIN, 0};
         int rc = poll(&p, 1, left_ms > 0 ? (int)left_ms : 0);
-        if (rc == 0 || (rc < 0 && errno != EINTR))
-            return;
+        if (rc == 0)
+            return false;
+        if (rc < 0 && errno != EINTR)
+            return true;
         char buf[2048];
         ssize_t n = rc > 0 ? read(fd, buf, sizeof buf) : -1;
         if (n == 0 || (n < 0 && rc > 0 && errno != EINTR))
-            return;
+            return true;
         if (n > 0)
             strbuf_add(out, buf, (size_t)n);
     }
@@ -261,9 +264,8 @@ static int start_case(const struct check *k, struct check_case *c, struct err *e
         child(k, c, fd[1]);
     close(fd[1]);
     struct strbuf answer = {0}, reason = {0};
-    read_answer(fd[0], &answer);
+    bool late = !read_answer(fd[0], &answer);
     close(fd[0]);
-    bool late = waitpid(pid, &status, WNOHANG) == 0 && !answer.len;
     if (late)
         kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
