@@ -208,8 +208,16 @@ static void print_plot(const struct compare *c, int cols, struct strbuf *out)
     for (int x = 0; x < p.cols; x++)
         strbuf_adds(out, ascii ? "-" : "─");
     strbuf_addf(out, "\n%*s  start%*s\n", PLOT_LEFT, "", p.cols - 5, "end of the budget");
-    for (int i = 0; i < c->nr_strategies; i++)
-        strbuf_addf(out, "%s%c %s", i ? "   " : "        ", letter(i), c->strategy[i].class->name);
+    for (int i = 0, at = 0; i < c->nr_strategies; i++) {
+        const char *name = c->strategy[i].class->name;
+        int width = (int)strlen(name) + 5;
+        if (i > 0 && at + width > p.cols) {
+            strbuf_addc(out, '\n');
+            at = 0;
+        }
+        strbuf_addf(out, "%*s%c %s", at ? 3 : PLOT_LEFT + 2, "", letter(i), name);
+        at += width;
+    }
     strbuf_addc(out, '\n');
 }
 
