@@ -122,35 +122,59 @@ void op_gather_elements(struct call *c)
     call_out(c, 0, call_emit(c, &op, (int[]){x, at}, 2, &is));
 }
 
-/* The last dimension of the indices counts through the first ones of x: as one, it is a Gather. */
-void op_gather_nd(struct call *c)
+/* Numbers of the elements that the rows of `at` name, each within its part of the batch. */
+static int linear_indices(struct call *c, int at, const struct shape *xs, int batch, int64_t k)
 {
-    int x = call_tensor(c, 0), at = read_indices(c, 1);
-    const struct shape xs = call_value(c, x)->shape, is = call_value(c, at)->shape;
-    int64_t k = is.rank ? is.dim[is.rank - 1] : 0;
-    if (!c->rc && (is.rank < 1 || k < 1 || k > xs.rank))
-        call_fail(c, ERR_INPUT, "has indices %s into %s", shape_text(&is).s, shape_text(&xs).s);
-    if (call_int(c, "batch_dims", 0))
-        call_fail(c, ERR_UNSUPPORTED, "is supported without batch dimensions only");
-    if (c->rc)
-        return;
-    struct shape flat = {.rank = 1, .dim = {1}}, list = {.rank = is.rank - 1};
+    const struct shape is = call_value(c, at)->shape;
+    struct shape list = {.rank = is.rank - 1}, parts = {.rank = is.rank - 1};
     float extent[LAYOUT_MAX_DIMS], step[LAYOUT_MAX_DIMS];
-    for (int i = (int)k; i-- > 0; flat.dim[0] *= xs.dim[i]) {
-        extent[i] = (float)xs.dim[i];
-        step[i] = (float)flat.dim[0];
+    int64_t size = 1, nr_parts = 1;
+    for (int i = (int)k; i-- > 0; size *= xs->dim[batch + i]) {
+        extent[i] = (float)xs->dim[batch + i];
+        step[i] = (float)size;
     }
-    for (int i = (int)k; i < xs.rank; i++)
-        flat.dim[flat.rank++] = xs.dim[i];
-    memcpy(list.dim, is.dim, sizeof list.dim);
-    enum graph_type result = c->result;
-    c->result = GRAPH_I64;
+    for (int i = 0; i < list.rank; i++) {
+        list.dim[i] = is.dim[i];
+        parts.dim[i] = i < batch ? is.dim[i] : 1;
+        nr_parts *= parts.dim[i];
+    }
     int extents = graph_const_f32(c->g, "", 1, &k, extent, c->e);
     int steps = graph_const_f32(c->g, "", 1, &k, step, c->e);
     int below = call_element2(c, OP_LESS, at, call_literal(c, 0));
     at = call_element2(c, OP_ADD, at, call_element2(c, OP_MUL, below, extents));
     at = call_reduce(c, call_element2(c, OP_MUL, at, steps), REDUCE_SUM, 1u << (is.rank - 1));
     at = call_reshape(c, at, &list);
+    if (!batch)
+        return at;
+    int part = call_reshape(c, call_iota(c, nr_parts, 0, 1), &parts);
+    return call_element2(c, OP_ADD, at,
+                         call_element2(c, OP_MUL, part, call_literal(c, (double)size)));
+}
+
+/* The last dimension of the indices counts through the first ones of x: as one, it is a Gather. */
+void op_gather_nd(struct call *c)
+{
+    int x = call_tensor(c, 0), at = read_indices(c, 1);
+    const struct shape xs = call_value(c, x)->shape, is = call_value(c, at)->shape;
+    int64_t k = is.rank ? is.dim[is.rank - 1] : 0, given = call_int(c, "batch_dims", 0);
+    bool fits = is.rank >= 1 && given >= 0 && given < is.rank && k >= 1 && k <= xs.rank - given;
+    for (int i = 0; fits && i < given; i++)
+        fits = xs.dim[i] == is.dim[i];
+    if (!c->rc && !fits)
+        call_fail(c, ERR_INPUT, "has indices %s into %s", shape_text(&is).s, shape_text(&xs).s);
+    if (c->rc)
+        return;
+    int batch = (int)given;
+    struct shape flat = {.rank = 1, .dim = {1}};
+    for (int i = 0; i < xs.rank; i++) {
+        if (i < batch + k)
+            flat.dim[0] *= xs.dim[i];
+        else
+            flat.dim[flat.rank++] = xs.dim[i];
+    }
+    enum graph_type result = c->result;
+    c->result = GRAPH_I64;
+    at = linear_indices(c, at, &xs, batch, k);
     c->result = result;
     call_out(c, 0, call_gather(c, call_reshape(c, x, &flat), at, 0, false));
 }
