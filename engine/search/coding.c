@@ -86,19 +86,21 @@ void coding_write(const struct coding *c, const struct candidate *cand, float *x
     }
 }
 
-static double knob_distance(const struct knob *k, const int32_t *a, const int32_t *b)
+static double raised(double d, bool squared)
 {
-    double sum = 0, d;
+    return squared ? d * d : fabs(d);
+}
+
+static double knob_distance(const struct knob *k, const int32_t *a, const int32_t *b, bool squared)
+{
+    double sum = 0;
     switch (k->kind) {
     case KNOB_SPLIT: /* moving all from one level to another is distance 1 */
-        for (int i = 0; i < k->nr_slots; i++) {
-            d = log2((double)a[i] / b[i]) / log2((double)k->extent);
-            sum += d * d / 2;
-        }
+        for (int i = 0; i < k->nr_slots; i++)
+            sum += raised(log2((double)a[i] / b[i]) / log2((double)k->extent), squared) / 2;
         return sum;
     case KNOB_ORDINAL:
-        d = (double)(a[0] - b[0]) / (k->nr_values - 1);
-        return d * d;
+        return raised((double)(a[0] - b[0]) / (k->nr_values - 1), squared);
     case KNOB_PERMUTATION:
         for (int i = 0; i < k->nr_slots; i++)
             sum += (double)(a[i] != b[i]) / k->nr_slots;
@@ -111,7 +113,7 @@ static double knob_distance(const struct knob *k, const int32_t *a, const int32_
 }
 
 double coding_distance(const struct coding *c, const struct candidate *a,
-                       const struct candidate *b)
+                       const struct candidate *b, bool squared)
 {
     const struct sketch *sk = c->space->sketch[a->sketch];
     if (a->sketch != b->sketch)
@@ -120,7 +122,7 @@ double coding_distance(const struct coding *c, const struct candidate *a,
     for (int i = 0; i < sk->nr_knobs; i++) {
         const struct knob *k = &sk->knob[i];
         if (is_open(k))
-            sum += knob_distance(k, a->v + k->slot, b->v + k->slot);
+            sum += knob_distance(k, a->v + k->slot, b->v + k->slot, squared);
     }
     return sum;
 }

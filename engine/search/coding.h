@@ -29,10 +29,11 @@ void coding_init(struct coding *c, const struct space *space);
 void coding_write(const struct coding *c, const struct candidate *cand, float *x);
 
 /*
- * How far apart two candidates are: the sum over the knobs of squared distances, each from 0 to 1.
- * Candidates of different sketches are as far apart as can be.
+ * How far apart two candidates are: the sum over the knobs of distances from 0 to 1, or of their
+ * squares, by which the ends of a knob are farther from each other than both from its middle
+ * together. Candidates of different sketches are as far apart as can be.
  */
 double coding_distance(const struct coding *c, const struct candidate *a,
-                       const struct candidate *b);
+                       const struct candidate *b, bool squared);
 
 #endif
