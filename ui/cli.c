@@ -201,6 +201,7 @@ static int set_option(const struct command *c, int id, const char *name, const c
     case OPT_STRATEGY:
         if (set_strategy(&o->tune, arg))
             return usage_error(c, "there is no strategy \"%s\"", arg);
+        o->given_strategy = true;
         break;
     case OPT_SEED:
         ok = read_count(arg, INT64_MAX, &n);

@@ -135,6 +135,9 @@ int cmd_tune(int argc, char **argv)
     if (!o.nr_inputs)
         o.input[o.nr_inputs++] = DEFAULT_INPUT;
     snprintf(o.tune.input, sizeof o.tune.input, "%s", o.input[0]);
+    /* Evolution is for the sketches of kernels; of a recorded space nothing is known. */
+    if (recorded_inputs(&o) && !o.given_strategy)
+        strcpy(o.tune.explore_strategy, "forest");
     struct err e = ERR_INIT;
     struct device *device = NULL;
     struct task_list tasks = {0};

@@ -16,7 +16,7 @@ const struct command commands[] = {
      "  --refine N       trials of Droplet Search a task (64)\n"
      "  --trials N       trials of the whole session\n"
      "  --time SECONDS   of the whole session\n"
-     "  --strategy NAME  of the exploration (evolutionary); droplet skips exploring\n"
+     "  --strategy NAME  of the exploration (evolutionary, of recorded spaces forest); droplet skips it\n"
      "  --seed N         of all random choices (0)\n"
      "  --jobs N         builder threads (one a core, but one)\n"
      "  --threads N      of the kernels (1)\n"
