@@ -26,8 +26,10 @@
 enum { DEFAULT_RUNS = 25, MAX_RUNS = 100000, MAX_THREADS = 256 };
 
 static const char help_text[] =
-    "Each strategy searches each recorded space in virtual time, which only recorded evaluations spend,\n"
-    "one at a time. 0 is as good as random search, 1 the optimum at once; below 0 is worse than random.\n"
+    "Each strategy searches each recorded space in virtual time, which only recorded evaluations "
+    "spend,\n"
+    "one at a time. 0 is as good as random search, 1 the optimum at once; below 0 is worse than "
+    "random.\n"
     "\n"
     "  --strategies A,B  of these (all); see below\n"
     "  --runs N          runs of a strategy on a space (25)\n"
@@ -45,7 +47,8 @@ static const char help_text[] =
 static int print_help(void)
 {
     const struct command *c = command_find("compare");
-    printf("usage: squall %s [options] %s\n\n%s\n\n%s", c->name, c->arguments, c->summary, help_text);
+    printf("usage: squall %s [options] %s\n\n%s\n\n%s", c->name, c->arguments, c->summary,
+           help_text);
     for (int i = 0; strategy_at(i); i++)
         printf("  %-14s %s\n", strategy_at(i)->name, strategy_at(i)->summary);
     return EXIT_DONE;
@@ -152,11 +155,16 @@ static int set_option(int id, const char *arg, struct compare *c, struct options
 static int parse(int argc, char **argv, struct compare *c, struct options *o)
 {
     static const struct option options[] = {
-        {"strategies", required_argument, NULL, 'S'}, {"runs", required_argument, NULL, 'r'},
-        {"seed", required_argument, NULL, 's'},       {"baseline", required_argument, NULL, 'b'},
-        {"jobs", required_argument, NULL, 'J'},       {"json", no_argument, NULL, 'j'},
-        {"ascii", no_argument, NULL, 'a'},            {"times", no_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},             {NULL, 0, NULL, 0},
+        {"strategies", required_argument, NULL, 'S'},
+        {"runs", required_argument, NULL, 'r'},
+        {"seed", required_argument, NULL, 's'},
+        {"baseline", required_argument, NULL, 'b'},
+        {"jobs", required_argument, NULL, 'J'},
+        {"json", no_argument, NULL, 'j'},
+        {"ascii", no_argument, NULL, 'a'},
+        {"times", no_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int id, code = -1;
     optind = 0;
@@ -251,7 +259,8 @@ static void release(struct compare *c)
 
 struct jobs {
     const struct compare *c;
-    const struct strategy_class **class; /* the strategies, and the baseline if it is none of them */
+    const struct strategy_class *
+        *class; /* the strategies, and the baseline if it is none of them */
     int nr_classes, nr;
     struct replay_result *result; /* of job (class * spaces + space) * runs + run */
     atomic_int next;
@@ -273,7 +282,7 @@ static void *work(void *arg)
         int run = i % j->c->runs, pair = i / j->c->runs, space = pair % j->c->nr_spaces;
         struct err e = ERR_INIT;
         if (replay_run(&j->c->space[space].replay, j->class[pair / j->c->nr_spaces],
-                       seed_of(j->c, space, run), &j->result[i], &e)) {
+                       seed_of(j->c, space, run), &j -> result[i], &e)) {
             j->failed = true;
             pthread_mutex_lock(&j->lock);
             err_set(&j->e, e.code, "%s", e.msg);
@@ -316,8 +325,8 @@ static int run_jobs(struct jobs *j, struct err *e)
 
 static const struct replay_result *results(const struct jobs *j, int class, int space)
 {
-    return j->result + ((size_t)class * (size_t)j->c->nr_spaces + (size_t)space) *
-                           (size_t)j->c->runs;
+    return j->result +
+           ((size_t) class * (size_t)j->c->nr_spaces + (size_t)space) * (size_t)j->c->runs;
 }
 
 static void sum_ranks(const struct jobs *j, int class, int space, double sum[SCORE_GRID])

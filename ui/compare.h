@@ -16,16 +16,16 @@ struct compare_space {
     struct recorded *recorded;
     struct space space;
     struct replay replay;
-    bool forbids;   /* the file has configurations that are no evaluations */
-    bool no_cost;   /* the file has no costs: an evaluation counts one second */
+    bool forbids; /* the file has configurations that are no evaluations */
+    bool no_cost; /* the file has no costs: an evaluation counts one second */
 };
 
 /* A strategy on a space. */
 struct compare_cell {
     double score, error; /* error: standard error over the runs */
     double p[SCORE_GRID];
-    double evaluations;  /* mean of a run */
-    double optimum;      /* share of runs that found it */
+    double evaluations; /* mean of a run */
+    double optimum;     /* share of runs that found it */
 };
 
 struct compare_strategy {
@@ -33,7 +33,7 @@ struct compare_strategy {
     struct compare_cell *cell; /* one a space */
     double score, error;       /* over the spaces */
     double p[SCORE_GRID];
-    double propose_ns;         /* its own time for an evaluation */
+    double propose_ns; /* its own time for an evaluation */
 };
 
 struct compare {

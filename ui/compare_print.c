@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spaces, the scores as a table (a row a space, a column a strategy; as many tables as the width
- * asks for), and P(t) of every strategy in one plot, over all spaces at the same share of their
- * budgets.
+ * The spaces, the scores as a table (a row a space, a column a strategy; as many tables as the
+ * width asks for), and P(t) of every strategy in one plot, over all spaces at the same share of
+ * their budgets.
  */
 #include "ui/compare.h"
 
@@ -16,8 +16,7 @@
 #include "ui/format.h"
 #include "ui/table.h"
 
-enum { CELL_COLUMNS = 17, PLOT_ROWS = 17, PLOT_COLUMNS = 72, PLOT_LEFT = 6,
-       CURVE_STEPS = 50 };
+enum { CELL_COLUMNS = 17, PLOT_ROWS = 17, PLOT_COLUMNS = 72, PLOT_LEFT = 6, CURVE_STEPS = 50 };
 
 /* The plot ends here below: a curve can fall without limit. */
 static const double PLOT_LEAST = -1;
@@ -50,8 +49,8 @@ static void cellf(struct table *t, const char *fmt, ...)
 static void print_spaces(const struct compare *c, int cols, struct strbuf *out)
 {
     static const struct table_column columns[] = {
-        {"space", false, 12, 0},   {"configurations", true, 0, 1}, {"fail", true, 0, 2},
-        {"best", true, 0, 4},      {"median", true, 0, 5},         {"budget", true, 0, 0},
+        {"space", false, 12, 0},     {"configurations", true, 0, 1}, {"fail", true, 0, 2},
+        {"best", true, 0, 4},        {"median", true, 0, 5},         {"budget", true, 0, 0},
         {"evaluations", true, 0, 3},
     };
     struct table t;
@@ -73,8 +72,9 @@ static void print_spaces(const struct compare *c, int cols, struct strbuf *out)
         const struct compare_space *s = &c->space[i];
         if (s->no_cost || !s->recorded->closed) {
             print_text(out, name_of(s));
-            strbuf_adds(out, s->no_cost ? ": has no costs, each evaluation counts one second\n"
-                                        : ": is not complete, the best in it may not be the optimum\n");
+            strbuf_adds(out, s->no_cost
+                                 ? ": has no costs, each evaluation counts one second\n"
+                                 : ": is not complete, the best in it may not be the optimum\n");
         }
     }
 }
@@ -226,8 +226,9 @@ void compare_print(const struct compare *c, int cols, struct strbuf *out)
     print_spaces(c, cols, out);
     print_tables(c, cols, out);
     print_plot(c, cols, out);
-    strbuf_addf(out, "\n%d run%s of each, seed %" PRIu64
-                     "; +- is the standard error; %s search is 0, the optimum at once 1\n",
+    strbuf_addf(out,
+                "\n%d run%s of each, seed %" PRIu64
+                "; +- is the standard error; %s search is 0, the optimum at once 1\n",
                 c->runs, c->runs == 1 ? "" : "s", c->seed,
                 c->baseline ? c->baseline->name : "random");
 }
@@ -298,8 +299,8 @@ void compare_json(const struct compare *c, struct strbuf *out)
         set_of_file(spaces, &c->space[i], space_json(&c->space[i]));
     json_object_set_new(all, "strategies", strategies);
     json_object_set_new(all, "spaces", spaces);
-    json_object_set_new(all, "baseline", json_string(c->baseline ? c->baseline->name
-                                                                 : "random search, calculated"));
+    json_object_set_new(all, "baseline",
+                        json_string(c->baseline ? c->baseline->name : "random search, calculated"));
     json_object_set_new(all, "seed", json_integer((json_int_t)c->seed));
     char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     strbuf_adds(out, text ? text : "{}");

@@ -112,8 +112,8 @@ static double knob_distance(const struct knob *k, const int32_t *a, const int32_
     return 0;
 }
 
-double coding_distance(const struct coding *c, const struct candidate *a,
-                       const struct candidate *b, bool squared)
+double coding_distance(const struct coding *c, const struct candidate *a, const struct candidate *b,
+                       bool squared)
 {
     const struct sketch *sk = c->space->sketch[a->sketch];
     if (a->sketch != b->sketch)

@@ -33,7 +33,7 @@ void coding_write(const struct coding *c, const struct candidate *cand, float *x
  * squares, by which the ends of a knob are farther from each other than both from its middle
  * together. Candidates of different sketches are as far apart as can be.
  */
-double coding_distance(const struct coding *c, const struct candidate *a,
-                       const struct candidate *b, bool squared);
+double coding_distance(const struct coding *c, const struct candidate *a, const struct candidate *b,
+                       bool squared);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forest: regression by extremely randomised trees (Geurts, Ernst, Wehenkel, Machine Learning 63,
- * 2006): each node looks at a few random coordinates, cuts each at a random place within the range of
- * its points, and takes the cut that separates their targets best. All trees see all points; how
+ * 2006): each node looks at a few random coordinates, cuts each at a random place within the range
+ * of its points, and takes the cut that separates their targets best. All trees see all points; how
  * much they disagree tells how little is known. Private to engine/search.
  */
 #ifndef ENGINE_SEARCH_FOREST_H
@@ -17,8 +17,8 @@ enum { FOREST_TREES = 24 };
 
 struct forest_node {
     float cut;
-    int32_t dim;   /* -1: a leaf */
-    int32_t below; /* the child for x <= cut; the other one stands after it */
+    int32_t dim;        /* -1: a leaf */
+    int32_t below;      /* the child for x <= cut; the other one stands after it */
     float mean, square; /* of a leaf: of the targets, and of their squares */
 };
 
@@ -37,8 +37,8 @@ struct forest {
 void forest_init(struct forest *f, int nr_dims);
 void forest_release(struct forest *f);
 
-/* Grows `trees` of the trees anew, in turn, from nr > 0 points x (rows of nr_dims) with targets y; the
- * first time all of them. */
+/* Grows `trees` of the trees anew, in turn, from nr > 0 points x (rows of nr_dims) with targets y;
+ * the first time all of them. */
 void forest_grow(struct forest *f, int trees, const float *x, const double *y, int nr,
                  struct rng *rng);
 

@@ -28,8 +28,8 @@ struct herd {
 int herd_worst(const struct herd *h);
 int herd_best(const struct herd *h);
 
-/* Takes the individual in: at the end while there is room, else in the place of the slowest if it is
- * faster. */
+/* Takes the individual in: at the end while there is room, else in the place of the slowest if it
+ * is faster. */
 void herd_join(struct herd *h, const struct individual *x);
 
 /* One of the herd of this sketch, by a tournament of `rounds`; 1 is any. */

@@ -35,8 +35,8 @@ bool memory_recall(const struct memory *m, const struct candidate *c, double *co
     return i >= 0;
 }
 
-bool memory_propose(struct memory *m, const struct candidate *c, enum origin origin,
-                    int64_t parent, struct proposal *out)
+bool memory_propose(struct memory *m, const struct candidate *c, enum origin origin, int64_t parent,
+                    struct proposal *out)
 {
     if (!supply_take(&m->supply, c))
         return false;

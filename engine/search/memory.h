@@ -26,8 +26,8 @@ double memory_note(struct memory *m, const struct observation *o);
 bool memory_recall(const struct memory *m, const struct candidate *c, double *cost_ns);
 
 /* A new proposal: takes the candidate; false where it is not new. */
-bool memory_propose(struct memory *m, const struct candidate *c, enum origin origin,
-                    int64_t parent, struct proposal *out);
+bool memory_propose(struct memory *m, const struct candidate *c, enum origin origin, int64_t parent,
+                    struct proposal *out);
 /* A new random one; false where there is none left. */
 bool memory_draw(struct memory *m, struct proposal *out);
 

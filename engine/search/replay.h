@@ -2,10 +2,10 @@
 /*
  * Replay: a strategy on a space whose every candidate has been measured before, in virtual time.
  *
- * The strategy is asked for one candidate at a time and is told the recorded cost at once; the clock
- * advances by what the evaluation took when it was recorded. A candidate that failed costs its time
- * and gives no value, one that is proposed again costs nothing. The strategy's own time is not
- * counted, so that a run is a function of its seed alone; it is measured beside the clock.
+ * The strategy is asked for one candidate at a time and is told the recorded cost at once; the
+ * clock advances by what the evaluation took when it was recorded. A candidate that failed costs
+ * its time and gives no value, one that is proposed again costs nothing. The strategy's own time is
+ * not counted, so that a run is a function of its seed alone; it is measured beside the clock.
  */
 #ifndef ENGINE_SEARCH_REPLAY_H
 #define ENGINE_SEARCH_REPLAY_H
@@ -20,10 +20,10 @@ struct candset;
 /* A recorded space, shared by all of its runs. Build it with replay_init() and replay_add(). */
 struct replay {
     const struct space *space; /* the caller's; holds exactly the candidates added */
-    struct candset *set; /* history.h; its candidates by number */
-    double *value;   /* of candidate i; the smaller the better; NAN where it failed */
-    double *cost_s;  /* NAN where it was not recorded: counted as the median */
-    double *cost_ns; /* what a strategy is told: positive, in the order of the values */
+    struct candset *set;       /* history.h; its candidates by number */
+    double *value;             /* of candidate i; the smaller the better; NAN where it failed */
+    double *cost_s;            /* NAN where it was not recorded: counted as the median */
+    double *cost_ns;           /* what a strategy is told: positive, in the order of the values */
     int cap_value, cap_cost;
     struct score_space score;
 };

@@ -2,9 +2,9 @@
 /*
  * Ring: the candidates that differ from one in a single knob.
  *
- * Wider than space_neighbours(): an ordinal, too, takes any of its values, for what is one step away
- * in the order may be far in what it does; of a long one, the values at a distance of a power of
- * two and its ends. Private to engine/search.
+ * Wider than space_neighbours(): an ordinal, too, takes any of its values, for what is one step
+ * away in the order may be far in what it does; of a long one, the values at a distance of a power
+ * of two and its ends. Private to engine/search.
  */
 #ifndef ENGINE_SEARCH_RING_H
 #define ENGINE_SEARCH_RING_H

@@ -146,8 +146,7 @@ void score_run_release(struct score_run *r)
     memset(r, 0, sizeof *r);
 }
 
-void score_add_ranks(const struct score_space *s, const struct score_run *r,
-                     double sum[SCORE_GRID])
+void score_add_ranks(const struct score_space *s, const struct score_run *r, double sum[SCORE_GRID])
 {
     int rank = s->nr_valid - 1, next = 0;
     for (int j = 0; j < SCORE_GRID; j++) {

@@ -3,8 +3,8 @@
  * Score: how good a strategy is over time, on a space of which every value is known.
  *
  * After Willemsen et al., "A methodology for comparing optimization algorithms for auto-tuning",
- * Future Generation Computer Systems 159 (2024). Words, for a space of N valid values, of which f* is
- * the best and m the median:
+ * Future Generation Computer Systems 159 (2024). Words, for a space of N valid values, of which f*
+ * is the best and m the median:
  *
  *   cut-off   f(p) = f* + (m - f*)(1 - p). Random search is expected to need
  *             k(p) = ceil(i / (N + 1 - i)) evaluations for it, i counting the values worse than it
@@ -33,8 +33,8 @@
 enum { SCORE_GRID = 500 };
 
 struct score_cut {
-    double value;      /* f(p) */
-    int worse;         /* i: values worse than it */
+    double value;        /* f(p) */
+    int worse;           /* i: values worse than it */
     int64_t evaluations; /* k(p), at least 1 */
 };
 
@@ -43,7 +43,7 @@ struct score_space {
     double *sorted; /* valid values, ascending */
     double median;
     double median_cost_s, tau_s;
-    struct score_cut from, to;   /* p = .01 and .95 */
+    struct score_cut from, to; /* p = .01 and .95 */
     double from_s, to_s;
     double baseline[SCORE_GRID]; /* B at the times of the grid */
 };
@@ -74,7 +74,7 @@ int score_rank(const struct score_space *s, double value);
 struct score_run {
     struct score_step {
         double at_s, value;
-    } *step;
+    } * step;
     int nr, cap;
 };
 
@@ -95,8 +95,8 @@ double score_curve(const struct score_space *s, const double sum[SCORE_GRID], in
                    double p[SCORE_GRID]);
 
 /*
- * Standard error of the score of these runs: standard deviation over 200 draws, with replacement, of
- * as many of them (Efron's bootstrap; a fixed seed). 0 for a single run.
+ * Standard error of the score of these runs: standard deviation over 200 draws, with replacement,
+ * of as many of them (Efron's bootstrap; a fixed seed). 0 for a single run.
  */
 double score_error(const struct score_space *s, const struct score_run *run, int runs);
 

@@ -2,10 +2,10 @@
 /*
  * Simulated annealing (Kirkpatrick, Gelatt, Vecchi, Science 220, 1983).
  *
- * The walk begins at the best of a few random trials. A random member of the ring of where it stands
- * is tried; a slower one by the share d of the cost is accepted with probability exp(-d / T). T
- * falls from HOT to COLD by a constant factor a trial, over FALL trials; then the walk is heated
- * anew at the best known. A standing place whose ring is used up is left for a random one.
+ * The walk begins at the best of a few random trials. A random member of the ring of where it
+ * stands is tried; a slower one by the share d of the cost is accepted with probability exp(-d /
+ * T). T falls from HOT to COLD by a constant factor a trial, over FALL trials; then the walk is
+ * heated anew at the best known. A standing place whose ring is used up is left for a random one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -116,6 +116,8 @@ static const char *why(const struct strategy *s)
 }
 
 const struct strategy_class strategy_annealing = {
-    "annealing", "simulated annealing over single knobs, heated anew", create, propose, observe,
-    why,         destroy,
+    "annealing", "simulated annealing over single knobs, heated anew",
+    create,      propose,
+    observe,     why,
+    destroy,
 };

@@ -26,7 +26,7 @@ struct challenge {
 struct strategy {
     struct memory m;
     struct herd herd;
-    int target; /* challenged next */
+    int target;              /* challenged next */
     struct challenge *asked; /* without an answer, in order */
     int nr_asked, cap_asked;
 };
@@ -48,8 +48,7 @@ static void destroy(struct strategy *s)
 }
 
 static void mutate_knob(struct strategy *s, const struct knob *k, const struct candidate *a,
-                        const struct candidate *b, const struct candidate *c,
-                        struct candidate *out)
+                        const struct candidate *b, const struct candidate *c, struct candidate *out)
 {
     struct rng *r = &s->m.rng;
     if (k->kind == KNOB_ORDINAL) {
@@ -128,6 +127,6 @@ static const char *why(const struct strategy *s)
 }
 
 const struct strategy_class strategy_differential = {
-    "differential", "differential evolution, DE/rand/1/bin on knobs", create, propose, observe,
-    why,            destroy,
+    "differential", "differential evolution, DE/rand/1/bin on knobs", create, propose, observe, why,
+    destroy,
 };

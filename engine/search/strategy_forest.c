@@ -25,10 +25,10 @@
  * The constants were chosen by the score (score.h) on recorded spaces, 50 runs each. Of a grid of
  * DESIGN 8, 12, 16, DRAWS 30, 100 and EXPLORE 0, .15, .3, .5 the means over the six complete spaces
  * are .62 to .78; leaving each space out in turn, and taking what is best on the other five, scores
- * .67 on those left out. That every other filling trial counts plain differences costs nothing there
- * that can be measured, and gains about .1 where the values of all knobs are rotated by half, which
- * puts what was at the ends into the middle. TOP, MUTANTS, SAMPLES and the looks of the forest's nodes hardly matter, by half
- * or by twice.
+ * .67 on those left out. That every other filling trial counts plain differences costs nothing
+ * there that can be measured, and gains about .1 where the values of all knobs are rotated by half,
+ * which puts what was at the ends into the middle. TOP, MUTANTS, SAMPLES and the looks of the
+ * forest's nodes hardly matter, by half or by twice.
  */
 #include <math.h>
 #include <stdio.h>
@@ -110,8 +110,8 @@ static bool fill(struct strategy *s, struct candidate *out)
             continue;
         double nearest = INFINITY;
         for (int j = 0; j < s->supply.proposed.nr && nearest > farthest; j++)
-            nearest = fmin(nearest,
-                           coding_distance(&s->coding, &c, &s->supply.proposed.v[j], squared));
+            nearest =
+                fmin(nearest, coding_distance(&s->coding, &c, &s->supply.proposed.v[j], squared));
         if (nearest > farthest) {
             farthest = nearest;
             *out = c;
@@ -214,9 +214,10 @@ static bool guided(struct strategy *s, struct proposal *out)
     const struct ring_member *m = most_promising(s);
     if (!m || !supply_take(&s->supply, &m->c))
         return false;
-    proposal_init(out, &m->c, m->from < 0    ? ORIGIN_SAMPLE
-                              : m->knob >= 0 ? ORIGIN_NEIGHBOUR
-                                             : ORIGIN_MUTATE);
+    proposal_init(out, &m->c,
+                  m->from < 0    ? ORIGIN_SAMPLE
+                  : m->knob >= 0 ? ORIGIN_NEIGHBOUR
+                                 : ORIGIN_MUTATE);
     if (m->from >= 0)
         out->parent = s->history.fact[m->from].trial;
     if (m->knob >= 0) {
@@ -232,8 +233,8 @@ static int propose(struct strategy *s, int want, struct proposal *out)
     int nr = 0;
     while (nr < want) {
         struct candidate c;
-        bool filling = s->supply.proposed.nr < DESIGN ||
-                       (s->stale >= PATIENCE && rng_unit(&s->rng) < EXPLORE);
+        bool filling =
+            s->supply.proposed.nr < DESIGN || (s->stale >= PATIENCE && rng_unit(&s->rng) < EXPLORE);
         if (!filling && guided(s, &out[nr])) {
             nr++;
             continue;
@@ -271,8 +272,6 @@ const struct strategy_class strategy_forest = {
 };
 
 const struct strategy_class strategy_auto = {
-    "auto",  "the best for spaces of which nothing is known: forest",
-    create,  propose,
-    observe, why,
+    "auto",  "the best for spaces of which nothing is known: forest", create, propose, observe, why,
     destroy,
 };

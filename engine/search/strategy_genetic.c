@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Genetic algorithm, steady state: no generations; each child that is faster than the slowest of the
- * herd takes its place at once.
+ * Genetic algorithm, steady state: no generations; each child that is faster than the slowest of
+ * the herd takes its place at once.
  *
  * Parents win a tournament of two. A child takes its knobs from one parent up to a random place and
  * from the other one after it (knobs that stand together often belong together), and one child in

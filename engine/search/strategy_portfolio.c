@@ -4,8 +4,8 @@
  *
  * A bandit with forgetting: each trial a member had and each new best it found count less by FORGET
  * with every further trial. The member with the highest upper confidence bound (Auer, Cesa-Bianchi,
- * Fischer, Machine Learning 47, 2002) of new bests a trial is asked next; the first WARM_UP trials are
- * the first member's. All members are told all trials, so that none repeats another's and each
+ * Fischer, Machine Learning 47, 2002) of new bests a trial is asked next; the first WARM_UP trials
+ * are the first member's. All members are told all trials, so that none repeats another's and each
  * goes on from the best that any has found.
  */
 #include <math.h>
@@ -44,8 +44,7 @@ struct strategy {
 static bool seen(void *ctx, const struct candidate *c)
 {
     const struct strategy *s = ctx;
-    return candset_find(&s->proposed, c) >= 0 ||
-           (s->env.seen && s->env.seen(s->env.ctx, c));
+    return candset_find(&s->proposed, c) >= 0 || (s->env.seen && s->env.seen(s->env.ctx, c));
 }
 
 static void decided(void *ctx, const struct decision *d)

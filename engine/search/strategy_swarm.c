@@ -28,7 +28,7 @@ struct strategy {
     struct particle particle[PARTICLES];
     int nr; /* particles there are */
     int turn;
-    float pull[CAND_MAX_SLOTS]; /* velocity of the place that breed() gave last */
+    float pull[CAND_MAX_SLOTS];        /* velocity of the place that breed() gave last */
     struct candidate asked[PARTICLES]; /* moved, not answered: where to */
     bool moving[PARTICLES];
 };
@@ -66,8 +66,8 @@ static void pull_knob(struct strategy *s, const struct particle *p, const struct
     double own = OWN * rng_unit(r), other = ALL * rng_unit(r);
     if (k->kind == KNOB_ORDINAL) {
         int now = p->at.v[k->slot];
-        double v = INERTIA * (double)p->velocity[k->slot] +
-                   own * (p->best.v[k->slot] - now) + other * (all->v[k->slot] - now);
+        double v = INERTIA * (double)p->velocity[k->slot] + own * (p->best.v[k->slot] - now) +
+                   other * (all->v[k->slot] - now);
         int to = (int)floor(now + v + rng_unit(r));
         s->pull[k->slot] = (float)v;
         out->v[k->slot] = to < 0 ? 0 : to >= k->nr_values ? k->nr_values - 1 : to;

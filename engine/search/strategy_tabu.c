@@ -155,6 +155,8 @@ static const char *why(const struct strategy *s)
 }
 
 const struct strategy_class strategy_tabu = {
-    "tabu", "iterated local search, first improvement, with a tabu list", create, propose, observe,
-    why,    destroy,
+    "tabu",  "iterated local search, first improvement, with a tabu list",
+    create,  propose,
+    observe, why,
+    destroy,
 };
