@@ -131,8 +131,8 @@ static void grow(struct grower *g, int node, int *point, int nr)
     grow(g, n.below + 1, point + below, nr - below);
 }
 
-void forest_grow(struct forest *f, int trees, const float *x, const double *y, int nr,
-                 struct rng *rng)
+void forest_grow(struct forest *f, int trees, const float *x, const double *y, const int *point,
+                 int nr, struct rng *rng)
 {
     if (nr > f->cap_order) {
         f->cap_order = 2 * nr;
@@ -150,7 +150,7 @@ void forest_grow(struct forest *f, int trees, const float *x, const double *y, i
         }
         t->nr = 1;
         for (int i = 0; i < nr; i++)
-            f->order[i] = i;
+            f->order[i] = point ? point[i] : i;
         grow(&(struct grower){x, y, f->nr_dims, f->dim, rng, t}, 0, f->order, nr);
     }
 }

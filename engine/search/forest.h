@@ -37,10 +37,12 @@ struct forest {
 void forest_init(struct forest *f, int nr_dims);
 void forest_release(struct forest *f);
 
-/* Grows `trees` of the trees anew, in turn, from nr > 0 points x (rows of nr_dims) with targets y;
- * the first time all of them. */
-void forest_grow(struct forest *f, int trees, const float *x, const double *y, int nr,
-                 struct rng *rng);
+/*
+ * Grows `trees` of the trees anew, in turn, from nr > 0 points, the first time all of them. Row i
+ * of x (nr_dims numbers) has the target y[i]; `point` says which rows, NULL the first nr.
+ */
+void forest_grow(struct forest *f, int trees, const float *x, const double *y, const int *point,
+                 int nr, struct rng *rng);
 
 /* Mean and standard deviation of the guess. The forest must be grown. */
 void forest_guess(const struct forest *f, const float *x, double *mean, double *sd);

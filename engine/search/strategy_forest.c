@@ -49,6 +49,7 @@ static const int MUTANTS = 64;
 static const int SAMPLES = 64;
 static const int PATIENCE = 8;
 static const int REGROWN = 800;
+static const int POINTS = 4096; /* of more trials the forest sees the fastest */
 static const double EXPLORE = 0.3;
 
 struct strategy {
@@ -208,8 +209,9 @@ static bool guided(struct strategy *s, struct proposal *out)
     if (s->nr_ok == 0)
         return false;
     int trees = 1 + REGROWN / s->nr;
-    forest_grow(&s->forest, trees < FOREST_TREES ? trees : FOREST_TREES, s->x, s->y, s->nr,
-                &s->rng);
+    bool many = s->nr > POINTS;
+    forest_grow(&s->forest, trees < FOREST_TREES ? trees : FOREST_TREES, s->x, s->y,
+                many ? s->order : NULL, many ? POINTS : s->nr, &s->rng);
     fill_pool(s);
     const struct ring_member *m = most_promising(s);
     if (!m || !supply_take(&s->supply, &m->c))
@@ -239,7 +241,9 @@ static int propose(struct strategy *s, int want, struct proposal *out)
             nr++;
             continue;
         }
-        if (!(filling && fill(s, &c)) && !supply_draw(&s->supply, &c))
+        /* Of very many trials none is far from all, and the distances take their time. */
+        bool sparse = s->supply.proposed.nr < POINTS;
+        if (!(filling && sparse && fill(s, &c)) && !supply_draw(&s->supply, &c))
             break;
         proposal_init(&out[nr++], &c, ORIGIN_SAMPLE);
     }
