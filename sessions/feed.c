@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/arena.h"
 #include "sessions/private.h"
@@ -119,13 +120,25 @@ static int from_file(struct feed *f, struct event *ev, struct err *e)
     return 1;
 }
 
+/* The descriptor falls silent before the last look: what comes after that wakes again. */
+static bool take(struct feed *f)
+{
+    uint64_t count;
+    if (queue_try_pop(f->queue, &f->held))
+        return true;
+    if (read(queue_fd(f->queue), &count, sizeof count) < 0) {
+        /* it was silent already */
+    }
+    return queue_try_pop(f->queue, &f->held);
+}
+
 int feed_next(struct feed *f, struct event *ev, struct err *e)
 {
     if (!f->live || f->next < f->nr)
         return from_file(f, ev, e);
     for (;;) {
         if (!f->waiting)
-            f->waiting = queue_try_pop(f->queue, &f->held);
+            f->waiting = take(f);
         if (!f->waiting)
             /* The writer passes a full queue by; what it could not hand over is committed. */
             return f->seq < session_committed(f->live) ? from_file(f, ev, e) : 0;

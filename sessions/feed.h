@@ -27,7 +27,7 @@ int feed_next(struct feed *f, struct event *ev, struct err *e);
 /* Goes on with the event after `seq`, earlier or later. */
 void feed_seek(struct feed *f, int64_t seq);
 
-/* Readable when a live session has more (read it, then feed_next() until 0); -1 of a file: ask
+/* Readable when a live session has more: feed_next() until 0, which silences it. -1 of a file: ask
  * again after a while. */
 int feed_fd(struct feed *f);
 

@@ -110,13 +110,13 @@ int session_set_options(struct session *s, const struct tune_options *o, struct 
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     return set_json(
         s, "options",
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:I, s:I, s:I, s:b}", "input", o->input,
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:i, s:I, s:I, s:I, s:b, s:b}", "input", o->input,
                   "explore_strategy", o->explore_strategy, "refine_strategy", o->refine_strategy,
                   "trials", (json_int_t)o->trials, "explore", (json_int_t)o->explore, "refine",
                   (json_int_t)o->refine, "seconds", o->seconds, "seed", seed, "jobs", o->jobs,
                   "fill_ns", (json_int_t)o->fill_ns, "build_timeout_ns",
                   (json_int_t)o->build_timeout_ns, "run_timeout_ns", (json_int_t)o->run_timeout_ns,
-                  "cold", o->cold),
+                  "cold", o->cold, "cost_model", o->cost_model),
         e);
 }
 
@@ -128,13 +128,13 @@ int session_options(struct session *s, struct tune_options *out, struct err *e)
         return rc;
     const char *input, *explore, *refine, *seed;
     json_int_t trials, nr_explore, nr_refine, fill, build, run;
-    int jobs, cold = 0;
+    int jobs, cold = 0, model = 0; /* older sessions had neither */
     *out = (struct tune_options){0};
-    if (json_unpack(j, "{s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:s, s:i, s:I, s:I, s:I, s?b}", "input",
+    if (json_unpack(j, "{s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:s, s:i, s:I, s:I, s:I, s?b, s?b}", "input",
                     &input, "explore_strategy", &explore, "refine_strategy", &refine, "trials",
                     &trials, "explore", &nr_explore, "refine", &nr_refine, "seconds", &out->seconds,
                     "seed", &seed, "jobs", &jobs, "fill_ns", &fill, "build_timeout_ns", &build,
-                    "run_timeout_ns", &run, "cold", &cold) != 0) {
+                    "run_timeout_ns", &run, "cold", &cold, "cost_model", &model) != 0) {
         json_decref(j);
         return err_set(e, ERR_SESSION, "session \"%s\" is damaged: its options cannot be read",
                        s->path);
@@ -151,6 +151,7 @@ int session_options(struct session *s, struct tune_options *out, struct err *e)
     out->build_timeout_ns = build;
     out->run_timeout_ns = run;
     out->cold = cold;
+    out->cost_model = model;
     json_decref(j);
     return 0;
 }

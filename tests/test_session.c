@@ -756,6 +756,33 @@ static void a_full_disk_is_said_and_loses_nothing(void **state)
     }
 }
 
+/* A watcher that polls would never sleep, and take a core from what is measured. */
+static void a_feed_that_has_no_more_is_silent(void **state)
+{
+    (void)state;
+    struct story *story = xcalloc(1, sizeof *story);
+    struct session *s = created();
+    struct event_sink sink = session_sink(s);
+    struct feed *live;
+    struct event ev;
+    struct err e = ERR_INIT;
+    started(s);
+    assert_int_equal(feed_live(s, 0, &live, &e), 0);
+    struct pollfd p = {.fd = feed_fd(live), .events = POLLIN};
+    story_add(story, EV_NOTE, -1, 0);
+    for (int round = 0; round < 3; round++) {
+        sink.emit(sink.ctx, &story->ev[0]);
+        assert_int_equal(session_flush(s, &e), 0);
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        assert_int_equal(feed_next(live, &ev, &e), 1);
+        assert_int_equal(feed_next(live, &ev, &e), 0);
+        assert_int_equal(poll(&p, 1, 0), 0);
+    }
+    feed_free(live);
+    close_well(s);
+    free(story);
+}
+
 static void a_watcher_that_sleeps_misses_nothing(void **state)
 {
     (void)state;
@@ -818,6 +845,7 @@ int main(void)
         TEST(kill_9_loses_nothing_that_was_committed),
         TEST(kill_9_during_creation_leaves_no_half_session),
         TEST(a_full_disk_is_said_and_loses_nothing),
+        TEST(a_feed_that_has_no_more_is_silent),
         TEST(a_watcher_that_sleeps_misses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
