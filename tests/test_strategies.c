@@ -188,11 +188,12 @@ static void hopeless_spaces_end(void **state)
 }
 
 /* A model that likes the second sketch, and nothing else. */
-static void likes_second(void *ctx, const struct candidate *c, int nr, double *out)
+static bool likes_second(void *ctx, const struct candidate *c, int nr, double *out)
 {
     (void)ctx;
     for (int i = 0; i < nr; i++)
         out[i] = c[i].sketch == 1 ? 0.9 : 0.1;
+    return true;
 }
 
 static void evolution_follows_the_cost_model_and_keeps_a_random_place(void **state)

@@ -12,11 +12,12 @@
 
 #include "engine/model/model.h"
 #include "engine/search/strategy.h"
+#include "engine/search/trees.h"
 #include "scripts/lua_model.h"
 
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
-    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
     OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_CONSTRAINT, OPT_CONSTRAINTS,
     OPT_OBJECTIVE, OPT_MAXIMISE, OPT_MINIMISE, OPT_HELP,
 };
@@ -33,6 +34,7 @@ static const struct option long_options[] = {
     {"jobs", required_argument, NULL, OPT_JOBS},
     {"threads", required_argument, NULL, OPT_THREADS},
     {"cache", required_argument, NULL, OPT_CACHE},
+    {"cost-model", required_argument, NULL, OPT_MODEL},
     {"task", required_argument, NULL, OPT_TASK},
     {"batch", no_argument, NULL, OPT_BATCH},
     {"json", no_argument, NULL, OPT_JSON},
@@ -97,6 +99,8 @@ static const char *wants(int id)
         return "auto, always or never";
     case OPT_CACHE:
         return "auto, warm or cold";
+    case OPT_MODEL:
+        return trees_missing() ? "none: this squall was built without XGBoost" : "trees or none";
     default:
         return "a whole number from 0";
     }
@@ -219,6 +223,10 @@ static int set_option(const struct command *c, int id, const char *name, const c
         ok = !strcmp(arg, "auto") || !strcmp(arg, "warm") || !strcmp(arg, "cold");
         o->cache = arg;
         break;
+    case OPT_MODEL:
+        o->tune.cost_model = !strcmp(arg, "trees");
+        ok = o->tune.cost_model ? !trees_missing() : !strcmp(arg, "none");
+        break;
     case OPT_TASK:
         o->task_glob = arg;
         break;
@@ -278,7 +286,7 @@ static int add_input(const struct command *c, const char *text, struct cli_optio
 int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o)
 {
     *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .cache = "auto", .speed = 1};
-    o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000,
+    o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000, .cost_model = !trees_missing(),
                                     .build_timeout_ns = 30000000000, .run_timeout_ns = 10000000000};
     strcpy(o->tune.explore_strategy, "evolutionary");
     strcpy(o->tune.refine_strategy, "droplet");

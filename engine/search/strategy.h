@@ -115,10 +115,11 @@ struct strategy_env {
     /* Reports a decision; becomes an event. */
     void (*decided)(void *ctx, const struct decision *d);
     /*
-     * Predicted speed of candidates, higher is better, in [0, 1]; the learned cost model's place.
-     * May be NULL: the strategy then ranks by measured neighbours of its own.
+     * Predicted speed of candidates, higher is better, in [0, 1]: the learned cost model's
+     * (cost_model.h) or, while that has learned nothing, an estimate. False where there is neither;
+     * the strategy then ranks by measured neighbours of its own, as it does where this is NULL.
      */
-    void (*score)(void *ctx, const struct candidate *c, int nr, double *out);
+    bool (*score)(void *ctx, const struct candidate *c, int nr, double *out);
     void *ctx;
     int batch;     /* how many trials are built at the same time: a good batch */
     int budget;    /* trials this phase may use in all; a strategy plans with it */

@@ -23,8 +23,8 @@
  * whether a point has been visited is asked of the point, never of the step; a ring is complete;
  * results find their probe by their candidate; a difference within the noise is no gain.
  *
- * The order of a ring decides what a small budget gets to see: knobs that have brought gains come
- * first, the others in a random order.
+ * The order of a ring decides what a small budget gets to see: the fastest by prediction come first
+ * (strategy_env.score), and knobs that have brought gains; what is equal is in a random order.
  *
  * Costs known from different moments are comparable only roughly. A descent keeps them so: the cost
  * of a paired trial is the incumbent's times the median ratio. A restart which finds a neighbour
@@ -51,6 +51,8 @@ enum {
 };
 
 static const double KNOWN_GAIN = 0.05, PAIR_MIN_GAIN = -0.2, START_MAX_RATIO = 2;
+/* What a knob's gains so far count beside predicted speeds, which are at most 1. */
+static const double MOST_CREDIT = 0.1;
 
 enum stage { STAGE_START, STAGE_RING, STAGE_PAIR, STAGE_DONE };
 enum probe_state { PROBE_WAITING, PROBE_OUT, PROBE_JUDGED };
@@ -161,13 +163,23 @@ static void order_ring(struct strategy *s, const struct neighbour *ring, int nr,
         order[i] = order[j];
         order[j] = i;
     }
+    double *promise = xcalloc((size_t)nr + 1, sizeof *promise);
+    struct candidate *c = xmalloc(((size_t)nr + 1) * sizeof *c);
+    for (int i = 0; i < nr; i++)
+        c[i] = ring[i].c;
+    if (!s->env.score || !s->env.score(s->env.ctx, c, nr, promise))
+        memset(promise, 0, (size_t)nr * sizeof *promise);
     const double *credit = s->credit[point(s, s->incumbent)->sketch];
+    for (int i = 0; i < nr; i++)
+        promise[i] += fmin(credit[ring[i].knob], MOST_CREDIT);
     for (int i = 1; i < nr; i++) {
         int at = order[i], j = i;
-        for (; j > 0 && credit[ring[order[j - 1]].knob] < credit[ring[at].knob]; j--)
+        for (; j > 0 && promise[order[j - 1]] < promise[at]; j--)
             order[j] = order[j - 1];
         order[j] = at;
     }
+    free(promise);
+    free(c);
 }
 
 /* The winning step once more, which is a neighbour, and twice more. Returns the neighbour. */

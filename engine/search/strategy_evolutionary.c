@@ -3,17 +3,18 @@
  * Evolutionary search after TVM MetaSchedule (src/meta_schedule/search_strategy/
  * evolutionary_search.cc).
  *
- * The first trials are the start candidate of each sketch and random samples. After these, a batch
- * is proposed so:
+ * The first trials are the start candidate of each sketch and, where nothing predicts anything yet,
+ * random samples. After these, a batch is proposed so:
  *
  *   1. The population is a fifth of the best trials known and else fresh samples.
  *   2. Four generations: parents are drawn in proportion to their score, and mutated with
  *      probability 0.85, or else copied. What breaks a constraint is tried anew.
  *   3. All individuals of all generations that are not trials yet compete for the places of the
  *      batch by score. One place in twenty, and at least one of a batch of eight, goes to a fresh
- *      sample instead.
+ *      sample instead; one in four at the beginning.
  *
- * The score is the cost model's, where the engine has one; else a surrogate of measured neighbours.
+ * The score is the engine's prediction, where it has one (strategy_env.score); else a surrogate of
+ * measured neighbours.
  *
  * MetaSchedule's population is 512 for a batch of 64 in a budget of thousands. Here it is eight
  * times the batch, between 64 and 512: a small batch picks its few from proportionally few, and the
@@ -40,7 +41,8 @@ enum {
     WARM_UP_MAX = 64,
 };
 
-static const double MEASURED_SHARE = 0.2, MUTATE_PROBABILITY = 0.85, RANDOM_SHARE = 0.05;
+static const double MEASURED_SHARE = 0.2, MUTATE_PROBABILITY = 0.85, RANDOM_SHARE = 0.05,
+                    WARM_UP_SHARE = 0.25;
 
 struct population {
     struct candidate *c;
@@ -133,12 +135,9 @@ static void first_population(struct strategy *s, struct population *p, int size)
 
 static void score(struct strategy *s, struct population *p)
 {
-    if (s->env.score) {
-        s->env.score(s->env.ctx, p->c, p->nr, p->score);
-    } else {
+    if (!s->env.score || !s->env.score(s->env.ctx, p->c, p->nr, p->score))
         for (int i = 0; i < p->nr; i++)
             p->score[i] = surrogate_score(&s->surrogate, &p->c[i]);
-    }
     for (int i = 0; i < p->nr; i++)
         p->score[i] = p->score[i] > 0 ? p->score[i] : 0; /* and no NAN */
 }
@@ -286,19 +285,24 @@ static int evolve(struct strategy *s, int want, struct proposal *out)
     return nr;
 }
 
-/* Places of a batch that go to fresh samples. */
-static int random_places(struct strategy *s, int want)
-{
-    int nr = 0;
-    for (int i = 0; i < want; i++)
-        nr += rng_unit(&s->rng) < RANDOM_SHARE;
-    return nr == 0 && want >= 8 ? 1 : nr;
-}
-
-static int warm_up(const struct strategy *s)
+static bool is_warming_up(const struct strategy *s)
 {
     int nr = s->env.budget / 8;
-    return nr < WARM_UP_MIN ? WARM_UP_MIN : nr > WARM_UP_MAX ? WARM_UP_MAX : nr;
+    return s->history.set.nr < (nr < WARM_UP_MIN ? WARM_UP_MIN : nr > WARM_UP_MAX ? WARM_UP_MAX : nr);
+}
+
+/* Places of a batch that go to fresh samples: all of the first ones, unless predictions are there
+ * before measurements. */
+static int random_places(struct strategy *s, int want)
+{
+    struct candidate start = s->env.space->sketch[0]->start;
+    double speed, share = is_warming_up(s) ? WARM_UP_SHARE : RANDOM_SHARE;
+    if (is_warming_up(s) && !(s->env.score && s->env.score(s->env.ctx, &start, 1, &speed)))
+        return want;
+    int nr = 0;
+    for (int i = 0; i < want; i++)
+        nr += rng_unit(&s->rng) < share;
+    return nr == 0 && want >= 8 ? 1 : nr;
 }
 
 static int propose_starts(struct strategy *s, int want, struct proposal *out)
@@ -316,8 +320,8 @@ static int propose_starts(struct strategy *s, int want, struct proposal *out)
 
 static int propose(struct strategy *s, int want, struct proposal *out)
 {
-    int nr = propose_starts(s, want, out), known = s->history.set.nr;
-    int chosen = known >= warm_up(s) ? want - nr - random_places(s, want - nr) : 0;
+    int nr = propose_starts(s, want, out);
+    int chosen = want - nr - random_places(s, want - nr);
     if (chosen > 0)
         nr += evolve(s, chosen, out + nr);
     struct candidate c;

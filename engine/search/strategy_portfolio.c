@@ -54,10 +54,10 @@ static void decided(void *ctx, const struct decision *d)
         s->env.decided(s->env.ctx, d);
 }
 
-static void score(void *ctx, const struct candidate *c, int nr, double *out)
+static bool score(void *ctx, const struct candidate *c, int nr, double *out)
 {
     const struct strategy *s = ctx;
-    s->env.score(s->env.ctx, c, nr, out);
+    return s->env.score(s->env.ctx, c, nr, out);
 }
 
 static void destroy(struct strategy *s)

@@ -42,26 +42,12 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
         L->lane_loop = L->nr_loops - 1;
 }
 
-/* The order of the spatial axes at S0, S1 and S2: as permuted, what is not permuted in place. */
-static void spatial_order(const struct lowering *L, int *order)
-{
-    const struct nest_plan *n = L->n;
-    const struct wl_stage *s = &L->w->stage[n->anchor];
-    for (int a = 0; a < s->nr_spatial; a++)
-        order[a] = a;
-    if (n->order_knob < 0)
-        return;
-    int slot = L->p->sketch->knob[n->order_knob].slot;
-    for (int i = 0; i < n->nr_order; i++)
-        order[n->order_axis[i]] = n->order_axis[L->c->v[slot + i]];
-}
-
 static void make_loops(struct lowering *L)
 {
     const struct wl_stage *s = &L->w->stage[L->n->anchor];
     const struct nest_shape *sh = &L->sh;
     int order[WL_MAX_AXES], nr_s = s->nr_spatial;
-    spatial_order(L, order);
+    nest_order(L->n, L->c, order);
     for (int a = 0; a < nr_s + s->nr_reduce; a++)
         L->axis[a] = (struct axis_value){lp_affine_const(0), 0, s->extent[a] - 1};
     for (int level = 0; level < 2; level++)

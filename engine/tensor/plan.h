@@ -65,6 +65,9 @@ struct nest_shape {
 
 void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nest_shape *out);
 
+/* The order of the spatial axes at S0, S1 and S2: as permuted, what is not permuted in place. */
+void nest_order(const struct nest_plan *n, const struct candidate *c, int order[WL_MAX_AXES]);
+
 /* What axis `a` of the anchor covers inside `place`: the extent of its loops below it. */
 int64_t nest_inner_extent(const struct nest_plan *n, const struct nest_shape *sh, int a,
                           enum place place);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/tensor/sketch_features.h"
 #include "engine/tensor/plan.h"
 #include "engine/tensor/winograd.h"
 
@@ -293,6 +294,17 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
         }
         out->unrolled_trips *= out->unrolled[i];
     }
+}
+
+void nest_order(const struct nest_plan *n, const struct candidate *c, int order[WL_MAX_AXES])
+{
+    for (int a = 0; a < n->plan->w->stage[n->anchor].nr_spatial; a++)
+        order[a] = a;
+    if (n->order_knob < 0)
+        return;
+    const int32_t *v = c->v + n->plan->sketch->knob[n->order_knob].slot;
+    for (int i = 0; i < n->nr_order; i++)
+        order[n->order_axis[i]] = n->order_axis[v[i]];
 }
 
 int64_t nest_inner_extent(const struct nest_plan *n, const struct nest_shape *sh, int a,
@@ -590,6 +602,8 @@ static bool add_sketch(const char *name, const struct workload *w,
     p->target = *target;
     plan_nests(p);
     k->user = p;
+    k->features = sketch_features;
+    k->estimate = sketch_estimate;
     for (int i = 0; i < p->nr_nests; i++) {
         plan_fixed(&p->nest[i]);
         plan_packs(&p->nest[i]);

@@ -43,6 +43,7 @@ struct tune_options {
     int64_t fill_ns;           /* measuring time of a trial */
     bool cold;                 /* constants come from memory at every measured call: what they do in
                                   a network whose weights do not fit the caches */
+    bool cost_model;           /* a learned model ranks candidates, where they have features */
     int64_t build_timeout_ns, run_timeout_ns;
 };
 

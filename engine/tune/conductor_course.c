@@ -139,6 +139,7 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
         .known = t->known,
         .seen = seen,
         .decided = decided,
+        .score = model_score,
         .ctx = t,
         .batch = BATCH_EXPLORE, /* and not the number of builders: that is the machine's */
         .budget = UNLIMITED_PLAN,

@@ -7,6 +7,7 @@
  *   conductor_course.c  a task's way through its phases; the only caller of strategies
  *   conductor_trial.c   trials: numbers, answers from the history, results, incumbents
  *   conductor_final.c   the final, interleaved measurement of a task
+ *   conductor_model.c   the cost model
  *   conductor_emit.c    events
  *
  * A *course* is a task under way. A *flight* is a batch of trials of one course from its proposal
@@ -21,6 +22,7 @@
 
 #include <pthread.h>
 
+#include "engine/search/cost_model.h"
 #include "engine/tune/pipeline.h"
 #include "engine/tune/scheduler.h"
 
@@ -163,6 +165,8 @@ struct conductor {
     int64_t base_ns, start_ns, paused_ns, paused_since; /* of the session's clock */
     int64_t last_t_ns, usage_at;
     int64_t search_ns, nr_ended, restarts;
+    struct cost_model *model;           /* NULL for none */
+    int64_t flights_observed, model_due; /* when what it learns comes into use; 0: it learns nothing */
     struct event ev; /* the one being made */
 };
 
@@ -220,6 +224,16 @@ void flight_free(struct flight *f);
 void final_begin(struct course *t);
 void final_step(struct course *t, struct work *w);
 void final_free(struct final *f);
+
+/* conductor_model.c */
+void model_open(struct conductor *c);
+void model_close(struct conductor *c);
+/* Takes in the trials of a flight that was observed. */
+void model_observe(const struct flight *f);
+/* After every flight: learns, or takes what was learned into use. */
+void model_step(struct conductor *c);
+/* strategy_env.score of a course */
+bool model_score(void *ctx, const struct candidate *cand, int nr, double *out);
 
 /* conductor_run.c */
 void *conductor_main(void *arg);

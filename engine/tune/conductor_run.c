@@ -217,6 +217,8 @@ static void observe_oldest(struct conductor *c)
         if (f->item[i].fresh)
             last = t->trial[f->item[i].at].o.trial;
     course_observe(f);
+    model_observe(f);
+    model_step(c);
     sched_end(&c->sched[t->number], f->nr_fresh, course_best_ns(t));
     c->observed = last;
     c->flight[0] = c->flight[1];
@@ -262,6 +264,7 @@ static void open_courses(struct conductor *c)
             err_set(&e[i], ERR_UNSUPPORTED, "the device has no space for it");
     }
     emit_opening(c);
+    model_open(c);
     for (int i = 0; i < nr; i++) {
         if (e[i].code == 0)
             continue;
@@ -314,6 +317,7 @@ static void close_session(struct conductor *c)
     c->nr_flights = 0;
     for (int i = 0; i < c->nr_courses; i++)
         course_release(&c->course[i]);
+    model_close(c);
 }
 
 void *conductor_main(void *arg)

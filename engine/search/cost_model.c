@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/search/cost_model.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/clock.h"
+#include "engine/search/trees.h"
+
+enum {
+    WARM_UP = 32,
+    MOST = 32768,    /* trials kept: the newest */
+    CHUNK = 256,     /* candidates predicted at a time */
+    MAX_RIVALS = 64, /* trials that a new one is paired with, to see how well it was ranked */
+};
+
+static const double GROWTH = 1.2, LEAST_WEIGHT = 0.15;
+
+struct sample {
+    int task, nr_rows;
+    double cost_ns;
+    float guess; /* by the model of its time; NAN where there was none */
+};
+
+struct cost_model {
+    int nr, cap, next; /* samples; where the next goes when it is full */
+    struct sample *sample;
+    float (**row)[FEATURES]; /* of each */
+    int64_t added, learned;  /* samples in all; when it learned last */
+    int nr_tasks;
+    double *best_ns; /* of each task */
+    int *fresh;      /* samples since the last learning, as indices */
+    int nr_fresh, cap_fresh;
+
+    struct trees *trees; /* in use */
+
+    /* The learner's while `learning`; handed over by creating and joining its thread. */
+    bool learning;
+    pthread_t thread;
+    struct {
+        float (*row)[FEATURES];
+        int *first, nr;
+        float *label, *weight;
+        struct trees *trees;
+        struct err err;
+        struct cost_model_news news;
+    } job;
+};
+
+struct cost_model *cost_model_new(struct err *e)
+{
+    if (trees_missing()) {
+        err_set(e, ERR_UNSUPPORTED, "%s", trees_missing());
+        return NULL;
+    }
+    return xcalloc(1, sizeof(struct cost_model));
+}
+
+static void job_release(struct cost_model *m)
+{
+    free(m->job.row);
+    free(m->job.first);
+    free(m->job.label);
+    free(m->job.weight);
+    trees_free(m->job.trees);
+    memset(&m->job, 0, sizeof m->job);
+}
+
+void cost_model_free(struct cost_model *m)
+{
+    if (!m)
+        return;
+    if (m->learning)
+        pthread_join(m->thread, NULL);
+    job_release(m);
+    trees_free(m->trees);
+    for (int i = 0; i < m->nr; i++)
+        free(m->row[i]);
+    free(m->row);
+    free(m->sample);
+    free(m->best_ns);
+    free(m->fresh);
+    free(m);
+}
+
+static float guess(struct cost_model *m, const float (*row)[FEATURES], int nr_rows)
+{
+    float out = NAN;
+    struct err e = ERR_INIT;
+    if (m->trees && trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out, &e) < 0)
+        return NAN;
+    return out;
+}
+
+/* The place of a new sample: at the end, or in place of the oldest. */
+static int place(struct cost_model *m)
+{
+    if (m->nr == MOST) {
+        int i = m->next;
+        m->next = (m->next + 1) % MOST;
+        free(m->row[i]);
+        return i;
+    }
+    if (m->nr == m->cap) {
+        m->cap = m->cap ? 2 * m->cap : 256;
+        m->sample = xrealloc(m->sample, (size_t)m->cap * sizeof *m->sample);
+        m->row = xrealloc(m->row, (size_t)m->cap * sizeof *m->row);
+    }
+    return m->nr++;
+}
+
+void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES], int nr_rows,
+                    double cost_ns)
+{
+    if (task >= m->nr_tasks) {
+        m->best_ns = xrealloc(m->best_ns, (size_t)(task + 1) * sizeof *m->best_ns);
+        while (m->nr_tasks <= task)
+            m->best_ns[m->nr_tasks++] = INFINITY;
+    }
+    m->best_ns[task] = fmin(m->best_ns[task], cost_ns);
+    int i = place(m);
+    m->sample[i] = (struct sample){task, nr_rows, cost_ns, guess(m, row, nr_rows)};
+    m->row[i] = xmalloc((size_t)nr_rows * sizeof *row);
+    memcpy(m->row[i], row, (size_t)nr_rows * sizeof *row);
+    m->added++;
+    GROW(m->fresh, m->nr_fresh, m->cap_fresh);
+    m->fresh[m->nr_fresh++] = i;
+}
+
+/* How well the model had ranked what came since it learned. */
+static void look_back(const struct cost_model *m, struct cost_model_news *news)
+{
+    int right = 0;
+    for (int i = 0; i < m->nr_fresh; i++) {
+        const struct sample *a = &m->sample[m->fresh[i]];
+        for (int j = i - 1; j >= 0 && i - j <= MAX_RIVALS; j--) {
+            const struct sample *b = &m->sample[m->fresh[j]];
+            if (a->task != b->task || isnan(a->guess) || isnan(b->guess) ||
+                a->cost_ns == b->cost_ns)
+                continue;
+            news->nr_pairs++;
+            right += (a->guess > b->guess) == (a->cost_ns < b->cost_ns);
+        }
+    }
+    news->right = news->nr_pairs ? (double)right / news->nr_pairs : 0;
+}
+
+static void *learn(void *arg)
+{
+    struct cost_model *m = arg;
+    int64_t since = clock_thread_cpu_ns();
+    m->job.trees = trees_grow((const float(*)[FEATURES])m->job.row, m->job.first, m->job.nr,
+                              m->job.label, m->job.weight, &m->job.err);
+    m->job.news.train_ns = clock_thread_cpu_ns() - since;
+    return NULL;
+}
+
+static void job_fill(struct cost_model *m)
+{
+    size_t nr = (size_t)m->nr, rows = 0;
+    for (size_t i = 0; i < nr; i++)
+        rows += (size_t)m->sample[i].nr_rows;
+    m->job.nr = m->nr;
+    m->job.row = xmalloc(rows * sizeof *m->job.row);
+    m->job.first = xmalloc((nr + 1) * sizeof *m->job.first);
+    m->job.label = xmalloc(nr * sizeof *m->job.label);
+    m->job.weight = xmalloc(nr * sizeof *m->job.weight);
+    m->job.first[0] = 0;
+    for (int i = 0; i < m->nr; i++) {
+        const struct sample *s = &m->sample[i];
+        memcpy(m->job.row[m->job.first[i]], m->row[i], (size_t)s->nr_rows * sizeof *m->job.row);
+        m->job.first[i + 1] = m->job.first[i] + s->nr_rows;
+        double speed = isfinite(s->cost_ns) ? m->best_ns[s->task] / s->cost_ns : 0;
+        m->job.label[i] = (float)speed;
+        m->job.weight[i] = (float)fmax(speed, LEAST_WEIGHT);
+    }
+    m->job.news.nr = m->nr;
+}
+
+bool cost_model_learn(struct cost_model *m)
+{
+    int64_t due = m->learned ? (int64_t)(GROWTH * (double)m->learned) : WARM_UP;
+    if (m->learning || m->added < due)
+        return false;
+    job_fill(m);
+    look_back(m, &m->job.news);
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* workers take no signals */
+    m->learning = pthread_create(&m->thread, NULL, learn, m) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!m->learning) { /* then here and now */
+        learn(m);
+        m->learning = true;
+        m->thread = pthread_self();
+    }
+    m->learned = m->added;
+    m->nr_fresh = 0;
+    return true;
+}
+
+bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struct err *e)
+{
+    if (!m->learning)
+        return false;
+    if (!pthread_equal(m->thread, pthread_self()))
+        pthread_join(m->thread, NULL);
+    m->learning = false;
+    bool ok = m->job.trees != NULL;
+    if (ok) {
+        trees_free(m->trees);
+        m->trees = m->job.trees;
+        m->job.trees = NULL;
+    } else {
+        err_set(e, m->job.err.code, "%s", m->job.err.msg);
+    }
+    if (news)
+        *news = m->job.news;
+    job_release(m);
+    return ok;
+}
+
+int cost_model_size(const struct cost_model *m)
+{
+    return m->nr;
+}
+
+bool cost_model_knows(const struct cost_model *m)
+{
+    return m->trees != NULL;
+}
+
+bool cost_model_predict(struct cost_model *m, const struct space *s, const struct candidate *c,
+                        int nr, double *out)
+{
+    if (!m->trees)
+        return false;
+    float(*row)[FEATURES] = xmalloc((size_t)CHUNK * FEATURE_ROWS * sizeof *row);
+    int first[CHUNK + 1] = {0};
+    float speed[CHUNK];
+    struct err e = ERR_INIT;
+    bool ok = true;
+    for (int at = 0; at < nr && ok; at += CHUNK) {
+        int some = nr - at < CHUNK ? nr - at : CHUNK;
+        for (int i = 0; i < some; i++) {
+            const struct sketch *k = s->sketch[c[at + i].sketch];
+            first[i + 1] = first[i] + k->features(k, &c[at + i], row + first[i]);
+        }
+        ok = trees_predict(m->trees, (const float(*)[FEATURES])row, first, some, speed, &e) == 0;
+        for (int i = 0; i < some && ok; i++)
+            out[at + i] = fmin(fmax((double)speed[i], 0), 1);
+    }
+    free(row);
+    return ok;
+}

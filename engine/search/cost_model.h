@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cost model: learns the speed of candidates from those that were measured, of all tasks together.
+ *
+ *     cost_model_add()      what was measured, as it comes
+ *     cost_model_learn()    begins to learn from all of it, on a thread of its own, when it has
+ * grown by a fifth since the last time (at first: when there is WARM_UP of it) cost_model_settle()
+ * waits for that thread; from here on predictions are by what it learned cost_model_predict()  the
+ * speed of candidates, relative to the fastest of their task
+ *
+ * Who calls decides when to settle, by counting results and not by the clock, and so decisions stay
+ * a function of the results. After MetaSchedule's (xgb_model.py): labels, loss and the rule of a
+ * fifth are its own. Different here: failed and slow trials weigh something, so that the search
+ * learns to leave them alone; and it is asked for nothing before it has learned, instead of for
+ * random numbers.
+ *
+ * One thread uses it.
+ */
+#ifndef ENGINE_SEARCH_COST_MODEL_H
+#define ENGINE_SEARCH_COST_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/search/space.h"
+
+struct cost_model;
+
+/* What was learned, when it comes into use. */
+struct cost_model_news {
+    int nr;           /* trials learned from */
+    int64_t train_ns; /* time of the thread */
+    int nr_pairs;     /* pairs of trials of one task that came since the model before, and of these
+                         the share that it had put into the right order; 0 where there are none */
+    double right;
+};
+
+/* NULL with a sentence where this build has no cost model. */
+struct cost_model *cost_model_new(struct err *e);
+void cost_model_free(struct cost_model *m); /* waits for its thread; NULL is fine */
+
+/* A trial of a task; cost_ns is INFINITY where it failed. Rows are copied. */
+void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES], int nr_rows,
+                    double cost_ns);
+
+/* True where it began to learn. */
+bool cost_model_learn(struct cost_model *m);
+
+/* False where it was not learning, or could not (`e` says why). `news` may be NULL. */
+bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struct err *e);
+
+/* How many trials it has. */
+int cost_model_size(const struct cost_model *m);
+
+/* Has it learned something? */
+bool cost_model_knows(const struct cost_model *m);
+
+/* Speeds of candidates of one space, all of whose sketches have features; in [0, 1], higher is
+ * faster. False where it has learned nothing yet. */
+bool cost_model_predict(struct cost_model *m, const struct space *s, const struct candidate *c,
+                        int nr, double *out);
+
+#endif

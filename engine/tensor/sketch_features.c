@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Features: what a cost model sees of a candidate.
+ *
+ * A row for every store of the program: the anchor of a nest, and each copy that it makes on its
+ * way (a producer, a packed operand). They are what MetaSchedule's per-store features describe
+ * (operations, loops, memory that is touched, reused and streamed), computed from the tile sizes
+ * instead of from lowered code: some microseconds a candidate, where lowering takes a hundred.
+ *
+ * Words. A *cut* is a level of the loops: what is inside it runs as one. The *footprint* of a
+ * buffer at a cut is what the loops inside touch of it. Its *traffic* at a cut are the bytes that
+ * enter a cache which holds just what is inside: the footprint times the trips of the loops
+ * outside, those not counted that lie inside of the innermost one which moves the buffer. Where no
+ * cut is named, a number is of a whole call.
+ *
+ * Counts and bytes are log2(x + 1), shares are plain.
+ */
+#include "engine/tensor/sketch_features.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/tensor/plan.h"
+
+/* whole nest, inside S0, S1, R0, S2, R1: the register tile */
+enum cut { CUT_ALL, CUT_S0, CUT_S1, CUT_R0, CUT_S2, CUT_TILE, NR_CUTS };
+
+enum { BUFFERS = 4, BUFFER_LOADS = 8 };
+
+enum column {
+    F_IS_SUM, /* what kind of store */
+    F_IS_MAP,
+    F_IS_PRODUCER,
+    F_IS_PACK,
+    F_OPS, /* arithmetic; of these divisions; calls of exp and its like */
+    F_DIVISIONS,
+    F_CALLS,
+    F_POINTS, /* of the spatial axes, of the reduction */
+    F_TERMS,
+    F_LANES, /* the register tile */
+    F_VECTORS,
+    F_TILE,
+    F_UNROLLED,
+    F_BODY,
+    F_LANE_USE,
+    F_REGISTER_USE,
+    F_ACROSS,
+    F_TRIPS,                    /* of S0, S1, R0, S2, R1 */
+    F_LAST_TRIPS = F_TRIPS + 5, /* of the innermost loop that is one */
+    F_THREADS,
+    F_BALANCE, /* work over threads times the longest thread's */
+    F_CACHE,
+    F_GUARDS,
+    F_INLINED,
+    F_PLACE,                      /* of a copy */
+    F_VISITS,                     /* how often it is made */
+    F_SET,                        /* footprint of all buffers at each cut */
+    F_L1_BYTES = F_SET + NR_CUTS, /* traffic of a cache of that size, and operations a byte of it */
+    F_L2_BYTES,
+    F_L1_OPS,
+    F_L2_OPS,
+    F_CYCLES, /* estimated: all, and of these over the least that the arithmetic takes */
+    F_EXCESS,
+    F_BUFFER, /* each, the output first, then the larger ones */
+    B_CONST = 0,
+    B_CONTIGUOUS,
+    B_STRIDED,
+    B_FOOTPRINT,                       /* at each cut */
+    B_TRAFFIC = B_FOOTPRINT + NR_CUTS, /* at each cut but the first */
+    B_NR = B_TRAFFIC + NR_CUTS - 1,
+    F_NR = F_BUFFER + BUFFERS * B_NR,
+};
+
+_Static_assert((int)F_NR <= (int)FEATURES, "rows are too short");
+
+struct floop {
+    int axis;
+    double trips;
+    enum cut cut; /* the innermost cut that it is outside of */
+};
+
+struct fbuffer {
+    const struct wl_tensor *t;
+    const struct affine *idx;
+    uint32_t moved_by; /* axes */
+    double footprint[NR_CUTS], traffic[NR_CUTS];
+};
+
+struct view {
+    const struct nest_plan *n;
+    const struct wl_stage *s;
+    struct nest_shape sh;
+    int nr_loops, nr_buffers;
+    struct floop loop[WL_MAX_AXES * 5];
+    double inner[NR_CUTS][WL_MAX_AXES]; /* extent of an axis inside a cut */
+    struct fbuffer buffer[1 + BUFFER_LOADS];
+    double ops, divisions, calls, guards;
+};
+
+static float lg(double x)
+{
+    return (float)log2(x + 1);
+}
+
+/* Counts what an expression does at one point. */
+static void count_ops(struct view *v, const struct wl_expr *e)
+{
+    if (!e)
+        return;
+    v->guards += e->op == WL_LOAD && e->guarded;
+    if (e->op != WL_LITERAL && e->op != WL_LOAD && e->op != WL_TABLE) {
+        v->ops++;
+        v->divisions += e->op == WL_DIV || e->op == WL_SQRT;
+        v->calls += e->op == WL_EXP || e->op == WL_LOG || e->op == WL_TANH || e->op == WL_ERF ||
+                    e->op == WL_POW || e->op == WL_SIN || e->op == WL_COS;
+    }
+    count_ops(v, e->a);
+    count_ops(v, e->b);
+}
+
+static void add_buffer(struct view *v, int tensor, const struct affine *idx)
+{
+    if (v->nr_buffers == 1 + BUFFER_LOADS)
+        return;
+    struct fbuffer *b = &v->buffer[v->nr_buffers++];
+    *b = (struct fbuffer){.t = &v->n->plan->w->tensor[tensor], .idx = idx};
+    for (int d = 0; d < b->t->nr_dims; d++)
+        for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++)
+            b->moved_by |= idx[d].coef[a] ? UINT32_C(1) << a : 0;
+}
+
+static void add_loads(struct view *v, const struct wl_expr *e)
+{
+    if (!e)
+        return;
+    if (e->op == WL_LOAD || e->op == WL_PICK)
+        add_buffer(v, e->tensor, e->idx);
+    add_loads(v, e->a);
+    add_loads(v, e->b);
+}
+
+static void add_loop(struct view *v, int axis, int64_t trips, enum cut cut)
+{
+    if (trips > 1)
+        v->loop[v->nr_loops++] = (struct floop){axis, (double)trips, cut};
+}
+
+/* The loops outside of the register tile, outermost first. */
+static void add_loops(struct view *v, const struct candidate *c)
+{
+    const struct nest_plan *n = v->n;
+    const struct wl_stage *s = v->s;
+    int order[WL_MAX_AXES], nr = s->nr_spatial;
+    nest_order(n, c, order);
+    for (int level = 0; level < 2; level++)
+        for (int i = 0; i < nr; i++)
+            add_loop(v, order[i], v->sh.s[order[i]][level], level ? CUT_S1 : CUT_S0);
+    for (int i = 0; i < s->nr_reduce; i++)
+        add_loop(v, nr + i, v->sh.r[i][0], CUT_R0);
+    for (int i = 0; i < nr; i++)
+        add_loop(v, order[i], v->sh.s[order[i]][2], CUT_S2);
+    for (int i = 0; i < s->nr_reduce; i++) {
+        int64_t trips = nr + i == n->across ? v->sh.vectors : v->sh.r[i][1];
+        add_loop(v, nr + i, trips / v->sh.unrolled[i], CUT_TILE);
+    }
+}
+
+/* Extents inside each cut: from the register tile outwards. */
+static void measure_axes(struct view *v)
+{
+    const struct wl_stage *s = v->s;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
+        for (int cut = CUT_ALL; cut < NR_CUTS; cut++) {
+            int r = a - s->nr_spatial;
+            v->inner[cut][a] = r < 0               ? (double)v->sh.s[a][3]
+                               : a == v->n->across ? (double)(v->sh.unrolled[r] * v->sh.lanes)
+                                                   : (double)v->sh.unrolled[r];
+        }
+    for (int i = 0; i < v->nr_loops; i++)
+        for (int cut = CUT_ALL; cut < (int)v->loop[i].cut; cut++)
+            v->inner[cut][v->loop[i].axis] *= v->loop[i].trips;
+}
+
+static double footprint(const struct view *v, const struct fbuffer *b, enum cut cut)
+{
+    double bytes = 4;
+    for (int d = 0; d < b->t->nr_dims; d++) {
+        double extent = 1;
+        for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++)
+            if (b->idx[d].coef[a])
+                extent += fabs((double)b->idx[d].coef[a]) * (v->inner[cut][a] - 1);
+        bytes *= fmin(extent, (double)b->t->dim[d]);
+    }
+    return bytes;
+}
+
+static void measure_buffer(const struct view *v, struct fbuffer *b)
+{
+    for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
+        b->footprint[cut] = footprint(v, b, cut);
+    for (int cut = CUT_S0; cut < NR_CUTS; cut++) {
+        double trips = 1, at_last_move = 1;
+        for (int i = 0; i < v->nr_loops && (int)v->loop[i].cut <= cut; i++) {
+            trips *= v->loop[i].trips;
+            if (b->moved_by >> v->loop[i].axis & 1)
+                at_last_move = trips;
+        }
+        b->traffic[cut] = b->footprint[cut] * at_last_move;
+    }
+}
+
+static int larger_first(const struct fbuffer *a, const struct fbuffer *b)
+{
+    return a->footprint[CUT_ALL] < b->footprint[CUT_ALL];
+}
+
+static void view_init(struct view *v, const struct nest_plan *n, const struct candidate *c)
+{
+    *v = (struct view){.n = n, .s = &n->plan->w->stage[n->anchor]};
+    nest_shape(n, c, &v->sh);
+    add_loops(v, c);
+    measure_axes(v);
+    add_buffer(v, v->s->out, v->s->out_idx);
+    add_loads(v, v->s->body);
+    for (int i = 0; i < v->nr_buffers; i++)
+        measure_buffer(v, &v->buffer[i]);
+    for (int i = 2; i < v->nr_buffers; i++)
+        for (int j = i; j > 1 && larger_first(&v->buffer[j - 1], &v->buffer[j]); j--) {
+            struct fbuffer t = v->buffer[j];
+            v->buffer[j] = v->buffer[j - 1];
+            v->buffer[j - 1] = t;
+        }
+    count_ops(v, v->s->body);
+}
+
+static double trips_outside(const struct view *v, enum cut cut)
+{
+    double trips = 1;
+    for (int i = 0; i < v->nr_loops && v->loop[i].cut <= cut; i++)
+        trips *= v->loop[i].trips;
+    return trips;
+}
+
+static void put_buffers(const struct view *v, float *x)
+{
+    for (int i = 0; i < v->nr_buffers && i < BUFFERS; i++) {
+        const struct fbuffer *b = &v->buffer[i];
+        float *y = x + F_BUFFER + i * B_NR;
+        int lane = v->n->vec >= 0 ? v->n->vec : v->n->across, last = b->t->nr_dims - 1;
+        y[B_CONST] = b->t->role == WL_CONST;
+        if (lane >= 0 && last >= 0 && b->moved_by >> lane & 1) {
+            y[B_CONTIGUOUS] = b->idx[last].coef[lane] == 1;
+            y[B_STRIDED] = !y[B_CONTIGUOUS];
+        }
+        for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
+            y[B_FOOTPRINT + cut] = lg(b->footprint[cut]);
+        for (int cut = CUT_S0; cut < NR_CUTS; cut++)
+            y[B_TRAFFIC + cut - 1] = lg(b->traffic[cut]);
+    }
+}
+
+/* Traffic of a cache that holds `size` bytes: at the outermost cut whose buffers fit. */
+static double cache_traffic(const struct view *v, const double *set, double size)
+{
+    int cut = CUT_ALL;
+    while (cut < CUT_TILE && set[cut] > size)
+        cut++;
+    double bytes = 0;
+    for (int i = 0; i < v->nr_buffers; i++)
+        bytes += cut == CUT_ALL ? v->buffer[i].footprint[CUT_ALL] : v->buffer[i].traffic[cut];
+    return bytes;
+}
+
+static void put_memory(const struct view *v, double ops, float *x)
+{
+    const struct sketch_target *t = &v->n->plan->target;
+    double set[NR_CUTS] = {0};
+    for (int cut = CUT_ALL; cut < NR_CUTS; cut++) {
+        for (int i = 0; i < v->nr_buffers; i++)
+            set[cut] += v->buffer[i].footprint[cut];
+        x[F_SET + cut] = lg(set[cut]);
+    }
+    double l1 = cache_traffic(v, set, (double)t->l1_bytes);
+    double l2 = cache_traffic(v, set, (double)t->l2_bytes);
+    x[F_L1_BYTES] = lg(l1);
+    x[F_L2_BYTES] = lg(l2);
+    x[F_L1_OPS] = lg(ops / l1);
+    x[F_L2_OPS] = lg(ops / l2);
+    put_buffers(v, x);
+}
+
+static void put_loops(const struct view *v, float *x)
+{
+    for (int i = 0; i < 5; i++)
+        x[F_TRIPS + i] = 1;
+    for (int i = 0; i < v->nr_loops; i++)
+        x[F_TRIPS + v->loop[i].cut - 1] *= (float)v->loop[i].trips;
+    double outer = x[F_TRIPS], threads = v->n->plan->target.threads;
+    for (int i = 0; i < 5; i++)
+        x[F_TRIPS + i] = lg(x[F_TRIPS + i]);
+    x[F_LAST_TRIPS] = v->nr_loops ? lg(v->loop[v->nr_loops - 1].trips) : 0;
+    x[F_THREADS] = (float)threads;
+    x[F_BALANCE] = (float)(outer / (ceil(outer / threads) * threads));
+}
+
+/*
+ * An estimate of the cycles of a nest, by what bounds it: arithmetic, chains of sums that wait for
+ * each other, loads into registers, and what streams in from beyond each cache. What bounds it
+ * counts whole, the rest in part, as they overlap only so far; the loops around come on top.
+ *
+ * The numbers begin with what processors of today can do (two operations of a vector a cycle), and
+ * were then fitted to the order of measured trials: of 79 layers of five networks in turn one half,
+ * and judged on the other. They rank .79 of the pairs rightly there (tests/bench/ranking.c), .75
+ * before. What they absorb besides, as the cheapness of what the prefetchers bring, is the
+ * machine's.
+ */
+static const struct {
+    double ops, latency, loads, broadcasts, l2, l3, overlap, pass, tile, sums, guard, call,
+        division;
+} cost = {
+    .ops = 0.5,         /* a vector of one arithmetic operation */
+    .latency = 3.1,     /* of a sum that waits for the one before */
+    .loads = 0.1,       /* a vector into a register */
+    .broadcasts = 0.55, /* one number into all lanes */
+    .l2 = 1 / 120.0,    /* a byte from beyond the first cache */
+    .l3 = 1 / 38.0,     /* a byte from beyond the second */
+    .overlap = 0.13,    /* share of what is not the bound */
+    .pass = 0.05,       /* a step of the innermost loop */
+    .tile = 0.2,        /* a register tile begun and ended, */
+    .sums = 4,          /* and each vector of it */
+    .guard = 0.01,      /* a load under a condition */
+    .call = 8.5,        /* exp and its like */
+    .division = 1.6,
+};
+
+/* Cycles of the loads in one pass over the register tile. */
+static double load_cycles(const struct view *v, const struct fbuffer *b)
+{
+    double nr = 1;
+    int lane = v->n->vec >= 0 ? v->n->vec : v->n->across, last = b->t->nr_dims - 1;
+    bool wide = lane >= 0 && (b->moved_by >> lane & 1);
+    for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++) {
+        if (!(b->moved_by >> a & 1))
+            continue;
+        double inner = v->inner[CUT_TILE][a];
+        bool contiguous = a == lane && last >= 0 && b->idx[last].coef[lane] == 1;
+        nr *= contiguous ? ceil(inner / v->sh.lanes) : inner;
+    }
+    return nr * ((wide ? cost.loads : cost.broadcasts) + (v->guards > 0 ? cost.guard : 0));
+}
+
+static double anchor_cycles(const struct view *v, const double *set)
+{
+    const struct sketch_target *t = &v->n->plan->target;
+    const struct nest_shape *sh = &v->sh;
+    double passes = trips_outside(v, CUT_TILE), steps = (double)sh->unrolled_trips;
+    double vectors = passes * (double)sh->tile_vectors * steps;
+    double chains = (double)sh->tile_vectors * (v->n->across >= 0 ? steps : 1), loads = 0;
+    for (int i = 1; i < v->nr_buffers; i++)
+        loads += load_cycles(v, &v->buffer[i]);
+    double part[] = {
+        vectors *
+            (cost.ops * fmax(v->ops, 1) + cost.call * v->calls + cost.division * v->divisions),
+        v->s->nr_reduce ? vectors * cost.latency / chains : 0,
+        loads * passes,
+        cache_traffic(v, set, 0.9 * (double)t->l1_bytes) * cost.l2,
+        cache_traffic(v, set, 0.8 * (double)t->l2_bytes) * cost.l3,
+    };
+    double most = 0, sum = 0;
+    for (int i = 0; i < 5; i++) {
+        most = fmax(most, part[i]);
+        sum += part[i];
+    }
+    double tile = cost.tile + cost.sums * (double)sh->tile_vectors;
+    return most + cost.overlap * (sum - most) + trips_outside(v, CUT_S2) * tile +
+           passes * cost.pass;
+}
+
+/* A copy: vectors loaded and stored. */
+static double copy_cycles(const struct view *v, const float *x)
+{
+    double points = exp2((double)x[F_POINTS]) - 1, visits = exp2((double)x[F_VISITS]) - 1;
+    return points / fmax(v->sh.lanes, 1) * cost.sums + visits * cost.tile;
+}
+
+static void put_anchor(const struct view *v, const struct candidate *c, float *x)
+{
+    const struct nest_plan *n = v->n;
+    const struct wl_stage *s = v->s;
+    const struct nest_shape *sh = &v->sh;
+    double points = 1, terms = 1;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
+        *(a < s->nr_spatial ? &points : &terms) *= (double)s->extent[a];
+    double all = points * terms, ops = all * (v->ops + (s->nr_reduce > 0));
+    x[s->nr_reduce ? F_IS_SUM : F_IS_MAP] = 1;
+    x[F_OPS] = lg(ops);
+    x[F_DIVISIONS] = lg(all * v->divisions);
+    x[F_CALLS] = lg(all * v->calls);
+    x[F_POINTS] = lg(points);
+    x[F_TERMS] = lg(terms);
+    x[F_LANES] = (float)sh->lanes;
+    x[F_VECTORS] = (float)sh->vectors;
+    x[F_TILE] = (float)sh->tile_vectors;
+    x[F_UNROLLED] = lg((double)sh->unrolled_trips);
+    x[F_BODY] = (float)((double)(sh->tile_vectors * sh->unrolled_trips) * fmax(v->ops, 1));
+    if (n->vec >= 0)
+        x[F_LANE_USE] = (float)sh->s[n->vec][3] / (float)(sh->vectors * sh->lanes);
+    x[F_REGISTER_USE] = (float)sh->tile_vectors / (float)n->plan->target.registers;
+    x[F_ACROSS] = n->across >= 0;
+    x[F_CACHE] = n->cache_knob >= 0 && c->v[n->plan->sketch->knob[n->cache_knob].slot];
+    x[F_GUARDS] = (float)v->guards;
+    put_loops(v, x);
+    put_memory(v, ops, x);
+    double set[NR_CUTS];
+    for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
+        set[cut] = exp2((double)x[F_SET + cut]) - 1;
+    double cycles = anchor_cycles(v, set);
+    x[F_CYCLES] = lg(cycles);
+    x[F_EXCESS] = lg(cycles / (ops / (4.0 * n->plan->target.lanes)));
+}
+
+/* A copy made inside the loops, or before them, of what `b` reads. */
+static void put_copy(struct view *v, const struct fbuffer *b, enum place place,
+                     const struct wl_expr *body, float *x)
+{
+    enum cut cut = place == PLACE_S0   ? CUT_S0
+                   : place == PLACE_S1 ? CUT_S1
+                   : place == PLACE_R0 ? CUT_R0
+                                       : CUT_ALL;
+    double visits = cut == CUT_ALL ? 1 : trips_outside(v, cut);
+    double points = visits * b->footprint[cut] / 4;
+    v->ops = v->divisions = v->calls = v->guards = 0;
+    count_ops(v, body);
+    x[F_OPS] = lg(points * fmax(v->ops, 1));
+    x[F_DIVISIONS] = lg(points * v->divisions);
+    x[F_CALLS] = lg(points * v->calls);
+    x[F_GUARDS] = (float)v->guards;
+    x[F_POINTS] = lg(points);
+    x[F_PLACE] = (float)place;
+    x[F_VISITS] = lg(visits);
+    x[F_SET] = lg(b->footprint[cut]);
+    x[F_THREADS] = (float)v->n->plan->target.threads;
+}
+
+static const struct fbuffer *find_buffer(const struct view *v, int tensor)
+{
+    for (int i = 0; i < v->nr_buffers; i++)
+        if (v->buffer[i].t == &v->n->plan->w->tensor[tensor])
+            return &v->buffer[i];
+    return NULL;
+}
+
+static int put_copies(struct view *v, const struct candidate *c, float *anchor,
+                      float (*row)[FEATURES], int room)
+{
+    const struct nest_plan *n = v->n;
+    const struct workload *w = n->plan->w;
+    int nr = 0;
+    for (int i = 0; i < n->nr_producers; i++) {
+        const struct wl_stage *s = &w->stage[n->producer[i].stage];
+        enum place place = knob_place(n->plan, n->producer[i].knob, c);
+        const struct fbuffer *b = find_buffer(v, s->out);
+        anchor[F_INLINED] += place == PLACE_INLINE;
+        if (place == PLACE_INLINE || !b || nr == room)
+            continue;
+        row[nr][F_IS_PRODUCER] = 1;
+        put_copy(v, b, place, s->body, row[nr]);
+        row[nr][F_CYCLES] = lg(copy_cycles(v, row[nr]));
+        nr++;
+    }
+    for (int i = 0; i < n->nr_packs; i++) {
+        enum place place = knob_place(n->plan, n->pack[i].knob, c);
+        const struct fbuffer *b = find_buffer(v, n->pack[i].tensor);
+        if (place == PLACE_INLINE || !b || nr == room)
+            continue;
+        row[nr][F_IS_PACK] = 1;
+        put_copy(v, b, place, NULL, row[nr]);
+        row[nr][F_CYCLES] = lg(copy_cycles(v, row[nr]));
+        nr++;
+    }
+    return nr;
+}
+
+int sketch_features(const struct sketch *k, const struct candidate *c, float (*row)[FEATURES])
+{
+    const struct plan *p = k->user;
+    int nr = 0;
+    memset(row, 0, FEATURE_ROWS * sizeof *row);
+    for (int i = 0; i < p->nr_nests && nr < FEATURE_ROWS; i++) {
+        struct view v;
+        view_init(&v, &p->nest[i], c);
+        float *anchor = row[nr++];
+        put_anchor(&v, c, anchor);
+        nr += put_copies(&v, c, anchor, row + nr, FEATURE_ROWS - nr);
+    }
+    return nr;
+}
+
+double sketch_estimate(const struct sketch *k, const struct candidate *c)
+{
+    float row[FEATURE_ROWS][FEATURES];
+    int nr = sketch_features(k, c, row);
+    double cycles = 0;
+    for (int i = 0; i < nr; i++)
+        cycles += exp2((double)row[i][F_CYCLES]) - 1;
+    return cycles;
+}

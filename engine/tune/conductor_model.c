@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session's cost model (engine/search/cost_model.h): one for all tasks.
+ *
+ * It is given every trial when its flight is observed. It learns while the following flights are
+ * built and measured, and what it learned comes into use when a number of them has been observed
+ * that depends on the amount of data: so the search seldom waits, and never decides by the clock.
+ */
+#include "engine/tune/conductor_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/clock.h"
+
+/* Trials for which it may learn during one flight more. Learning takes some 60 us a trial, a flight
+ * of exploration some 200 ms. */
+enum { TRIALS_A_FLIGHT = 1500 };
+
+static bool has_features(const struct space *s)
+{
+    for (int i = 0; i < s->nr_sketches; i++)
+        if (!s->sketch[i]->features)
+            return false;
+    return s->nr_sketches > 0;
+}
+
+void model_open(struct conductor *c)
+{
+    struct err e = ERR_INIT;
+    bool some = false;
+    for (int i = 0; i < c->nr_courses; i++)
+        some |= has_features(&c->course[i].space);
+    if (!c->o.cost_model || !some)
+        return;
+    c->model = cost_model_new(&e);
+    if (!c->model)
+        err_set(&c->err, e.code,
+                "%s, and the session needs its cost model; resume it with one that has", e.msg);
+}
+
+void model_close(struct conductor *c)
+{
+    cost_model_free(c->model);
+    c->model = NULL;
+}
+
+/* What it learns from: the search's estimator; of a cut trial, what made it be cut. */
+static double cost_of(const struct observation *o)
+{
+    if (o->status == TRIAL_OK)
+        return o->cost_ns;
+    return o->status == TRIAL_CUT && o->nr_samples > 0 ? o->sample_ns[0] : INFINITY;
+}
+
+void model_observe(const struct flight *f)
+{
+    const struct course *t = f->t;
+    struct cost_model *m = t->c->model;
+    if (!m || !has_features(&t->space))
+        return;
+    int64_t since = clock_mono_ns();
+    float row[FEATURE_ROWS][FEATURES];
+    for (int i = 0; i < f->nr; i++) {
+        const struct observation *o = &t->trial[f->item[i].at].o;
+        if (!f->item[i].fresh || o->status == TRIAL_DEVICE_ERROR || o->status == TRIAL_INVALID)
+            continue;
+        const struct sketch *k = t->space.sketch[o->c.sketch];
+        int nr = k->features(k, &o->c, row);
+        cost_model_add(m, t->number, (const float(*)[FEATURES])row, nr, cost_of(o));
+    }
+    t->c->search_ns += clock_mono_ns() - since;
+}
+
+static void settle(struct conductor *c)
+{
+    struct cost_model_news n;
+    struct err e = ERR_INIT;
+    bool ok = cost_model_settle(c->model, &n, &e);
+    c->search_ns += n.train_ns;
+    if (is_replaying(c))
+        return;
+    if (!ok)
+        emit_note(c, -1, 1, "the cost model could not learn: %s", e.msg);
+    else if (n.nr_pairs > 0)
+        emit_note(
+            c, -1, 0,
+            "cost model: learned from %d trials in %.0f ms; of new ones it had put %.0f %% of "
+            "the pairs into the right order",
+            n.nr, (double)n.train_ns * 1e-6, 100 * n.right);
+    else
+        emit_note(c, -1, 0, "cost model: learned from %d trials in %.0f ms", n.nr,
+                  (double)n.train_ns * 1e-6);
+}
+
+void model_step(struct conductor *c)
+{
+    if (!c->model)
+        return;
+    c->flights_observed++;
+    if (c->model_due > 0 && c->flights_observed >= c->model_due) {
+        settle(c);
+        c->model_due = 0;
+    }
+    if (c->model_due == 0 && cost_model_learn(c->model))
+        c->model_due = c->flights_observed + 1 + cost_model_size(c->model) / TRIALS_A_FLIGHT;
+}
+
+/* Before anything was learned: the speed that was estimated, relative to the fastest of these. */
+static bool estimate(const struct space *s, const struct candidate *cand, int nr, double *out)
+{
+    double least = INFINITY;
+    for (int i = 0; i < nr; i++) {
+        const struct sketch *k = s->sketch[cand[i].sketch];
+        if (!k->estimate)
+            return false;
+        out[i] = k->estimate(k, &cand[i]);
+        least = fmin(least, out[i]);
+    }
+    for (int i = 0; i < nr; i++)
+        out[i] = least / out[i];
+    return true;
+}
+
+bool model_score(void *ctx, const struct candidate *cand, int nr, double *out)
+{
+    struct course *t = ctx;
+    if (!t->c->model || !has_features(&t->space))
+        return false;
+    return cost_model_predict(t->c->model, &t->space, cand, nr, out) ||
+           estimate(&t->space, cand, nr, out);
+}
