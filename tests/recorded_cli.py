@@ -5,6 +5,7 @@ usage: recorded_cli.py SQUALL"""
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,34 @@ def test_tune_and_resume(path, tmp):
     assert '20 seconds used' in out
 
 
+def decided(session):
+    """What was decided, event by event: without the clock, and without what threads reported when."""
+    db = sqlite3.connect(session)
+    rows = [json.loads(b) for (b,) in db.execute(
+        "SELECT body FROM events WHERE kind IN ('phase', 'proposed', 'trial', 'decision', 'incumbent', "
+        "'result') ORDER BY seq")]
+    db.close()
+    clocks = ('seq', 'wall_ns', 't_ns', 'build_ns', 'measure_ns', 'started_ns', 'ended_ns')
+    events = [{k: v for k, v in r.items() if k not in clocks} for r in rows]
+    trials = [e for e in events if e['event'] in ('proposed', 'trial')]
+    trials.sort(key=lambda e: (e['trial'], e['event']))
+    return trials + [e for e in events if e['event'] not in ('proposed', 'trial')]
+
+
+def test_equal_seeds_decide_equally(path, tmp):
+    runs = []
+    for i, (seed, jobs) in enumerate([(5, 1), (5, 4), (6, 1)]):
+        session = os.path.join(tmp, 'seed%d.squall' % i)
+        run('tune', path, '--session', session, '--batch', '--explore', '32', '--refine', '32',
+            '--seed', str(seed), '--jobs', str(jobs))
+        runs.append(decided(session))
+    assert len(runs[0]) > 100, len(runs[0])
+    for a, b in zip(runs[0], runs[1]):
+        assert a == b, (a, b)
+    assert len(runs[0]) == len(runs[1])
+    assert runs[0] != runs[2]
+
+
 def test_export_and_import(path, tmp, nr):
     t4, session, back = (os.path.join(tmp, n) for n in ('a.json', 'i.squall', 'b.json'))
     run('export', path, '-o', t4)
@@ -120,6 +149,7 @@ def main():
         nr = cachefile(path)
         test_space(path, nr)
         test_tune_and_resume(path, tmp)
+        test_equal_seeds_decide_equally(path, tmp)
         test_export_and_import(path, tmp, nr)
         torn = os.path.join(tmp, 'torn.json')
         assert cachefile(torn, closed=False) == nr

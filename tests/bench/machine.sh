@@ -84,7 +84,7 @@ build_find() {
 # is finished ends at once. Fails where tuning does, and says why.
 tune_session() {
     if [ -f "$2" ]; then
-        "$squall" resume "$2" --batch --explore "$4" --refine "$5" >>"$3" 2>&1
+        "$squall" resume "$2" --batch >>"$3" 2>&1 # budgets of a task stay
     else
         say "$1, threads $6: $4 + $5 trials a task, into $2"
         "$squall" tune "$1" --batch --explore "$4" --refine "$5" --threads "$6" --session "$2" \
