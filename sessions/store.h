@@ -104,6 +104,14 @@ int session_input(struct session *s, int i, struct strbuf *path, struct err *e);
 int session_set(struct session *s, const char *key, const char *value, struct err *e);
 int session_get(struct session *s, const char *key, struct strbuf *value, struct err *e);
 
+struct lessons;
+
+/* What the cost model of this session begins with, from other sessions (engine/search/cost_model.h): a
+ * copy of its own, so that it can be resumed whatever becomes of them. Not after session_start(). The
+ * caller releases what session_lessons() fills. */
+int session_add_lessons(struct session *s, const struct lessons *l, struct err *e);
+int session_lessons(struct session *s, struct lessons *out, struct err *e);
+
 /* The writer. */
 
 /* Starts its thread. */

@@ -93,6 +93,42 @@ class EndToEnd(unittest.TestCase):
         state = json.loads(run("show", self.session, "--json").stdout)["session"]
         self.assertEqual((state["state"], state["resumed"]), ("finished", 2))
 
+    def test_what_was_learned_from_an_earlier_session_outlives_it(self):
+        earlier = os.path.join(self.folder.name, "earlier.squall")
+        r = run("tune", "matmul:64x64x64,const", "--explore", "40", "--refine", "0", "--batch",
+                "--session", earlier)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        if "cost model" not in r.stdout:
+            self.skipTest("built without the cost model")
+        args = ["tune", "matmul:64x96x64,const", "--explore", "60", "--refine", "20", "--batch",
+                "--learn-from", earlier, "--session", self.session]
+        p = subprocess.Popen([SQUALL, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             stdin=subprocess.DEVNULL, text=True)
+        trials, begun = 0, False
+        for line in p.stdout:
+            trials += " trial " in line
+            begun |= "begins with 40 trials of earlier sessions" in line
+            if trials == 30:
+                break
+        p.send_signal(signal.SIGKILL)
+        p.stdout.close()
+        p.wait(TIMEOUT)
+        self.assertTrue(begun)
+        os.remove(earlier)
+        r = run("resume", self.session, "--batch")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        ids = [i for i, in query(self.session, "select id from trials order by id")]
+        self.assertEqual(ids, list(range(1, len(ids) + 1)))
+        self.assertGreater(len(ids), 70)
+        for bad in (earlier, __file__):
+            r = run("tune", "matmul:64x96x64", "--learn-from", bad, "--session",
+                    self.session + "2", "--batch")
+            self.assertEqual(r.returncode, 1)
+            self.assertIn("cannot learn from", r.stderr)
+            self.assertFalse(os.path.exists(self.session + "2"))
+        r = run("tune", "matmul:64x96x64", "--learn-from", self.session, "--cost-model", "none")
+        self.assertEqual(r.returncode, 2)
+
     def test_interrupted_is_resumable(self):
         p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

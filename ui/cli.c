@@ -17,7 +17,7 @@
 
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
-    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_LEARN, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
     OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_CONSTRAINT, OPT_CONSTRAINTS,
     OPT_OBJECTIVE, OPT_MAXIMISE, OPT_MINIMISE, OPT_HELP,
 };
@@ -35,6 +35,7 @@ static const struct option long_options[] = {
     {"threads", required_argument, NULL, OPT_THREADS},
     {"cache", required_argument, NULL, OPT_CACHE},
     {"cost-model", required_argument, NULL, OPT_MODEL},
+    {"learn-from", required_argument, NULL, OPT_LEARN},
     {"task", required_argument, NULL, OPT_TASK},
     {"batch", no_argument, NULL, OPT_BATCH},
     {"json", no_argument, NULL, OPT_JSON},
@@ -226,6 +227,11 @@ static int set_option(const struct command *c, int id, const char *name, const c
     case OPT_MODEL:
         o->tune.cost_model = !strcmp(arg, "trees");
         ok = o->tune.cost_model ? !trees_missing() : !strcmp(arg, "none");
+        break;
+    case OPT_LEARN:
+        if (o->nr_learn_from == CLI_MAX_INPUTS)
+            return usage_error(c, "too many sessions to learn from");
+        o->learn_from[o->nr_learn_from++] = arg;
         break;
     case OPT_TASK:
         o->task_glob = arg;

@@ -22,6 +22,8 @@ struct cli_options {
     const char *session;     /* NULL: a new file under $XDG_DATA_HOME/squall */
     const char *target;      /* "llvm" or "llvm:cpu=NAME" */
     int threads;             /* of the kernels */
+    const char *learn_from[CLI_MAX_INPUTS]; /* sessions */
+    int nr_learn_from;
     const char *task_glob;   /* NULL: all */
     bool batch, json;        /* neither: the workbench on a terminal, else batch */
     const char *color;       /* "auto", "always", "never" */

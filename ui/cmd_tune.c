@@ -13,7 +13,9 @@
 #include "scripts/lua_model.h"
 #include "sessions/store.h"
 #include "ui/cli.h"
+#include "ui/learn.h"
 #include "ui/recorded_input.h"
+#include "ui/restore.h"
 #include "ui/run.h"
 
 /* The network that the program carries, for a first run without any file. */
@@ -138,24 +140,34 @@ int cmd_tune(int argc, char **argv)
     /* Evolution is for the sketches of kernels; of a recorded space nothing is known. */
     if (recorded_inputs(&o) && !o.given_strategy)
         strcpy(o.tune.explore_strategy, "forest");
+    if (o.nr_learn_from && (!o.tune.cost_model || recorded_inputs(&o))) {
+        fprintf(stderr, "squall tune: --learn-from is for the cost model, which %s has not; leave one of "
+                "them out\n", o.tune.cost_model ? "a recorded space" : "this session");
+        return EXIT_USAGE;
+    }
     struct err e = ERR_INIT;
     struct device *device = NULL;
     struct task_list tasks = {0};
     struct strbuf path = {0};
+    struct lessons lessons = {0};
     int rc = prepare(&o, &device, &tasks, &e);
     if (rc) {
         cli_error(&e);
         return exit_code_of(rc);
     }
+    for (int i = 0; i < o.nr_learn_from && !rc; i++)
+        rc = learn_from(o.learn_from[i], device, &lessons, &e);
     o.tune.cold = weights_are_cold(&o, &tasks);
     struct session *s = NULL;
     if (o.session)
         strbuf_adds(&path, o.session);
-    else
+    else if (!rc)
         rc = default_session_path(tasks.name, &path, &e);
     rc = rc ? rc : session_create(strbuf_text(&path), &o.tune, &s, &e);
-    if (!rc && (rc = store_inputs(s, &o, &e)))
+    if (!rc && ((rc = store_inputs(s, &o, &e)) ||
+                (lessons.nr && (rc = session_add_lessons(s, &lessons, &e)))))
         session_close(s, NULL);
+    lessons_release(&lessons);
     if (rc) {
         cli_error(&e);
         code = exit_code_of(rc);
@@ -170,16 +182,9 @@ int cmd_tune(int argc, char **argv)
 
 /* Resume. */
 
-static bool stored(struct session *s, const char *key, struct strbuf *value)
-{
-    strbuf_reset(value);
-    return session_get(s, key, value, NULL) == 1;
-}
-
-/* What the session was started with; budgets given now replace the stored ones. `text` holds the
- * strings that `o` points to. */
+/* Budgets given now replace the stored ones. */
 static int restore_options(struct session *s, const struct cli_options *now,
-                           struct cli_options *o, struct strbuf text[5], struct err *e)
+                           struct cli_options *o, struct strbuf text[RESTORE_TEXTS], struct err *e)
 {
     *o = *now;
     int rc = session_options(s, &o->tune, e);
@@ -189,26 +194,8 @@ static int restore_options(struct session *s, const struct cli_options *now,
         o->tune.trials = now->tune.trials;
     if (now->given_time)
         o->tune.seconds = now->tune.seconds;
-    if ((rc = session_set_options(s, &o->tune, e)))
-        return rc;
-    o->target = stored(s, KEY_TARGET, &text[0]) ? strbuf_text(&text[0]) : "llvm";
-    if (stored(s, KEY_THREADS, &text[1]))
-        o->threads = (int)strtol(strbuf_text(&text[1]), NULL, 10);
-    if (o->threads < 1)
-        return err_set(e, ERR_SESSION, "session \"%s\" names no thread count", session_path(s));
-    if (stored(s, KEY_SHAPES, &text[1]))
-        snprintf(o->shapes, sizeof o->shapes, "%s", strbuf_text(&text[1]));
-    o->task_glob = stored(s, KEY_TASK_GLOB, &text[1]) ? strbuf_text(&text[1]) : NULL;
-    if (!stored(s, KEY_INPUTS, &text[2]))
-        return err_set(e, ERR_SESSION, "session \"%s\" does not say what it tunes",
-                       session_path(s));
-    o->nr_inputs = 0;
-    char *save = NULL;
-    for (char *p = strtok_r(text[2].buf, "\n", &save); p && o->nr_inputs < CLI_MAX_INPUTS;
-         p = strtok_r(NULL, "\n", &save))
-        o->input[o->nr_inputs++] = p;
-    recorded_restore(s, o, &text[3]);
-    return session_check_inputs(s, e);
+    rc = session_set_options(s, &o->tune, e);
+    return rc ? rc : restore_inputs(s, o, text, e);
 }
 
 int cmd_resume(int argc, char **argv)
@@ -225,7 +212,7 @@ int cmd_resume(int argc, char **argv)
     struct session *s = NULL;
     struct device *device = NULL;
     struct task_list tasks = {0};
-    struct strbuf text[5] = {{0}};
+    struct strbuf text[RESTORE_TEXTS] = {{0}};
     int rc = session_open(given.input[0], given.take_over ? SESSION_TAKE_OVER : SESSION_RESUME, &s,
                           &e);
     if (rc) {
@@ -244,7 +231,7 @@ int cmd_resume(int argc, char **argv)
         device->class->close(device);
         task_list_release(&tasks);
     }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < RESTORE_TEXTS; i++)
         strbuf_release(&text[i]);
     return code;
 }

@@ -22,6 +22,8 @@ const struct command commands[] = {
      "  --threads N      of the kernels (1)\n"
      "  --cache WHERE    constants are at a measured call: warm, cold, or as in the network (auto)\n"
      "  --cost-model M   trees (XGBoost), or none: by measured neighbours (trees, if built in)\n"
+     "  --learn-from SESSION   begin with what an earlier one of the same target measured; may be\n"
+     "                   repeated\n"
      "  --target T       llvm, or llvm:cpu=NAME\n"
      "  --task GLOB      only the tasks with such a name\n"
      "  --shape NAME=1x3x224x224   sizes of an input, or NAME=8 of a dimension, that an ONNX file\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/search/cost_model.h"
 #include "engine/tune/board.h"
 #include "sessions/feed.h"
 #include "ui/batch.h"
@@ -102,22 +103,31 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
     struct err e = ERR_INIT;
     struct history history;
     struct session_info info = {0};
+    struct lessons lessons = {0};
+    struct tune_options tune = o->tune;
     int rc = resuming ? session_history(s, &history, &e) : 0;
     if (!rc)
         rc = session_info(s, &info, &e);
+    if (!rc)
+        rc = session_lessons(s, &lessons, &e);
+    if (lessons.nr)
+        tune.lessons = &lessons;
     if (!rc)
         rc = session_start(s, &e);
     struct feed *f = NULL;
     /* A resumed session's board is computed from its first event on. */
     if (!rc)
         rc = feed_live(s, 0, &f, &e);
-    if (rc)
+    if (rc) {
+        lessons_release(&lessons);
         return finish(o, s, rc, &e);
+    }
     struct event_sink sink = session_sink(s);
     struct conductor *c =
-        conductor_start(&o->tune, tasks, device, &sink, resuming ? &history : NULL, &e);
+        conductor_start(&tune, tasks, device, &sink, resuming ? &history : NULL, &e);
     if (!c) {
         feed_free(f);
+        lessons_release(&lessons);
         return finish(o, s, e.code, &e);
     }
     struct err shown = ERR_INIT;
@@ -125,6 +135,7 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
     if (shown_rc)
         conductor_command(c, TUNE_STOP, -1);
     rc = conductor_join(c, &e);
+    lessons_release(&lessons);
     bool stuck = conductor_stuck(c) > 0;
     struct err store = ERR_INIT;
     if (session_failed(s, &store)) {

@@ -257,3 +257,20 @@ bool cost_model_predict(struct cost_model *m, const struct space *s, const struc
     free(row);
     return ok;
 }
+
+void lessons_add(struct lessons *l, int task, const float (*row)[FEATURES], int nr_rows,
+                 double cost_ns)
+{
+    GROW(l->v, l->nr, l->cap);
+    struct lesson *one = &l->v[l->nr++];
+    *one = (struct lesson){task, nr_rows, cost_ns, xmalloc((size_t)nr_rows * sizeof *row)};
+    memcpy(one->row, row, (size_t)nr_rows * sizeof *row);
+}
+
+void lessons_release(struct lessons *l)
+{
+    for (int i = 0; i < l->nr; i++)
+        free(l->v[i].row);
+    free(l->v);
+    *l = (struct lessons){0};
+}

@@ -27,6 +27,22 @@
 
 struct cost_model;
 
+/* Trials of other sessions, for a model to begin with. */
+struct lesson {
+    int task, nr_rows; /* tasks are numbered over all of them */
+    double cost_ns;    /* INFINITY where it failed */
+    float (*row)[FEATURES];
+};
+struct lessons {
+    struct lesson *v;
+    int nr, cap;
+};
+
+/* Rows are copied. */
+void lessons_add(struct lessons *l, int task, const float (*row)[FEATURES], int nr_rows,
+                 double cost_ns);
+void lessons_release(struct lessons *l);
+
 /* What was learned, when it comes into use. */
 struct cost_model_news {
     int nr;           /* trials learned from */

@@ -40,6 +40,8 @@ struct tune_options {
     double seconds;            /* whole session, 0 no limit */
     uint64_t seed;
     int jobs;                  /* builder threads, 0 for one a core, the measurer's apart */
+    const struct lessons *lessons; /* cost_model.h: what it begins with; NULL for nothing. Outlives the
+                                      conductor; part of the session, not of its stored options */
     int64_t fill_ns;           /* measuring time of a trial */
     bool cold;                 /* constants come from memory at every measured call: what they do in
                                   a network whose weights do not fit the caches */

@@ -25,6 +25,22 @@ static bool has_features(const struct space *s)
     return s->nr_sketches > 0;
 }
 
+/* What other sessions found is known before the first decision. */
+static void begin_with(struct conductor *c, const struct lessons *l)
+{
+    struct cost_model_news n;
+    struct err e = ERR_INIT;
+    for (int i = 0; i < l->nr; i++)
+        cost_model_add(c->model, c->nr_courses + l->v[i].task,
+                       (const float(*)[FEATURES])l->v[i].row, l->v[i].nr_rows, l->v[i].cost_ns);
+    if (!cost_model_learn(c->model) || !cost_model_settle(c->model, &n, &e))
+        return;
+    c->search_ns += n.train_ns;
+    if (!is_replaying(c))
+        emit_note(c, -1, 0, "cost model: begins with %d trials of earlier sessions, learned in %.0f ms",
+                  n.nr, (double)n.train_ns * 1e-6);
+}
+
 void model_open(struct conductor *c)
 {
     struct err e = ERR_INIT;
@@ -37,6 +53,8 @@ void model_open(struct conductor *c)
     if (!c->model)
         err_set(&c->err, e.code,
                 "%s, and the session needs its cost model; resume it with one that has", e.msg);
+    else if (c->o.lessons)
+        begin_with(c, c->o.lessons);
 }
 
 void model_close(struct conductor *c)
