@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lessons in a session: the table `lesson`, a row a trial of another session, its features as they lie
- * in memory. Only sessions that have some have the table.
+ * Lessons in a session: the table `lesson`, a row a trial of another session, its features as they
+ * lie in memory. Only sessions that have some have the table.
  */
 #include <math.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "engine/search/cost_model.h"
 #include "sessions/private.h"
 
-static const char create[] =
-    "CREATE TABLE IF NOT EXISTS lesson(id INTEGER PRIMARY KEY, task INTEGER NOT NULL, cost_ns REAL,\n"
-    "  features INTEGER NOT NULL, rows BLOB NOT NULL);";
+static const char create[] = "CREATE TABLE IF NOT EXISTS lesson(id INTEGER PRIMARY KEY, task "
+                             "INTEGER NOT NULL, cost_ns REAL,\n"
+                             "  features INTEGER NOT NULL, rows BLOB NOT NULL);";
 
 static int insert(struct session *s, sqlite3_stmt *st, const struct lesson *l, struct err *e)
 {
@@ -55,10 +55,11 @@ static int take(const struct session *s, sqlite3_stmt *st, struct lessons *out, 
     int nr = bytes / (int)sizeof *row;
     if (sqlite3_column_int(st, 2) != FEATURES || !blob || nr < 1 || nr > FEATURE_ROWS ||
         bytes % (int)sizeof *row || task < 0 || task > 100000)
-        return err_set(e, ERR_SESSION,
-                       "session \"%s\" began with what another version of squall had learned, or is "
-                       "damaged; start a new one",
-                       s->path);
+        return err_set(
+            e, ERR_SESSION,
+            "session \"%s\" began with what another version of squall had learned, or is "
+            "damaged; start a new one",
+            s->path);
     memcpy(row, blob, (size_t)bytes);
     for (int i = 0; i < nr * FEATURES; i++) /* from a stranger's file, perhaps */
         if (!isfinite(row[i / FEATURES][i % FEATURES]))
@@ -73,9 +74,9 @@ int session_lessons(struct session *s, struct lessons *out, struct err *e)
 {
     sqlite3_stmt *st = NULL;
     *out = (struct lessons){0};
-    int rc = db_prepare(s->path, s->db,
-                        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'lesson'", &st,
-                        e);
+    int rc =
+        db_prepare(s->path, s->db,
+                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'lesson'", &st, e);
     bool some = !rc && sqlite3_step(st) == SQLITE_ROW;
     sqlite3_finalize(st);
     if (rc || !some)

@@ -6,7 +6,8 @@
 #include "engine/search/cost_model.h"
 #include "engine/tune/device.h"
 
-/* Adds the trials of the session at `path`, which must have been tuned for the target of `device`. */
+/* Adds the trials of the session at `path`, which must have been tuned for the target of `device`.
+ */
 int learn_from(const char *path, struct device *device, struct lessons *out, struct err *e);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum { RESTORE_TEXTS = 5 };
 
-/* Inputs, target, threads, shapes and tasks into `o`; its other fields stay. `text` holds the strings
- * that `o` then points to. Fails where an input is gone or has changed. */
+/* Inputs, target, threads, shapes and tasks into `o`; its other fields stay. `text` holds the
+ * strings that `o` then points to. Fails where an input is gone or has changed. */
 int restore_inputs(struct session *s, struct cli_options *o, struct strbuf text[RESTORE_TEXTS],
                    struct err *e);
 

@@ -7,7 +7,7 @@
  * random samples. After these, a batch is proposed so:
  *
  *   1. The population is a fifth of the best trials known and else fresh samples.
- *   2. Four generations: parents are drawn in proportion to their score, and mutated with
+ *   2. One generation: parents are drawn in proportion to their score, and mutated with
  *      probability 0.85, or else copied. What breaks a constraint is tried anew.
  *   3. All individuals of all generations that are not trials yet compete for the places of the
  *      batch by score. One place in twenty, and at least one of a batch of eight, goes to a fresh
@@ -15,6 +15,10 @@
  *
  * The score is the engine's prediction, where it has one (strategy_env.score); else a surrogate of
  * measured neighbours.
+ *
+ * MetaSchedule breeds four generations. Each of them climbs the prediction once more, and away from what
+ * was measured: on 14 layers with 32 trials and 32 of refinement one generation gave kernels 4.2 % from
+ * the best known, none 6.3, two 6.4 and four 8.7.
  *
  * MetaSchedule's population is 512 for a batch of 64 in a budget of thousands. Here it is eight
  * times the batch, between 64 and 512: a small batch picks its few from proportionally few, and the
@@ -33,7 +37,7 @@
 #include "engine/search/surrogate.h"
 
 enum {
-    GENERATIONS = 4,
+    GENERATIONS = 1,
     POPULATION_MIN = 64,
     POPULATION_MAX = 512,
     MUTATE_TRIES = 10,

@@ -141,7 +141,8 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
         .decided = decided,
         .score = model_score,
         .ctx = t,
-        .batch = BATCH_EXPLORE, /* and not the number of builders: that is the machine's */
+        /* and not the number of builders: that is the machine's */
+        .batch = t->phase == PHASE_REFINE ? BATCH_DESCENT : BATCH_EXPLORE,
         .budget = UNLIMITED_PLAN,
     };
     if (t->budget >= 0)

@@ -37,8 +37,9 @@ static void begin_with(struct conductor *c, const struct lessons *l)
         return;
     c->search_ns += n.train_ns;
     if (!is_replaying(c))
-        emit_note(c, -1, 0, "cost model: begins with %d trials of earlier sessions, learned in %.0f ms",
-                  n.nr, (double)n.train_ns * 1e-6);
+        emit_note(c, -1, 0,
+                  "cost model: begins with %d trials of earlier sessions, learned in %.0f ms", n.nr,
+                  (double)n.train_ns * 1e-6);
 }
 
 void model_open(struct conductor *c)

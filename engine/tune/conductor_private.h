@@ -28,6 +28,7 @@
 
 enum {
     BATCH_EXPLORE = 16,
+    BATCH_DESCENT = 8,     /* after so many a descent may decide: few, so that it moves early */
     BATCH_REFINE = 64,     /* a whole ring of neighbours, where the strategy has one */
     MAX_FLIGHTS = 2,       /* one is measured while the next is built */
     BARREN_ROUNDS = 20,    /* rounds of nothing but duplicates that end a strategy */

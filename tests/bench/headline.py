@@ -45,15 +45,16 @@ def read_session(path):
 
 
 def curve_at(session, points):
-    """Geometric mean over tasks of first / best after n trials, for each n."""
+    """Geometric mean of the speedups over tasks after n trials of each, for each n: the final one, times
+    how much slower the best after n trials was than the last, by the search's own measurements."""
     out = []
     for n in points:
-        gains = []
-        for steps in session["curve"].values():
-            first = steps[0][1]
-            upto = [b for k, b in steps if k <= n]
-            gains.append(first / min(upto) if upto else 1)
-        out.append(mean(gains))
+        speedups = []
+        for task, steps in session["curve"].items():
+            upto = [best for k, best in steps if k <= n]
+            if task in session["tasks"] and upto:
+                speedups.append(session["tasks"][task]["speedup"] * steps[-1][1] / upto[-1])
+        out.append(mean(speedups))
     return out
 
 
@@ -112,7 +113,7 @@ def main():
               f"{r['seconds']:9.1f}{r['time']:9.1%}  "
               + " ".join(f"{v:.3f}" for v in r["by_seed"].values()))
     print("\nSpeedups over the untuned default, geometric means; slower, faster: by 2 % or more.")
-    print("\nBest so far after so many trials of a task, in the search's own measurements:")
+    print("\nSpeedup after so many trials of a task:")
     print(f"{'trials':14s}" + "".join(f"{n:>7d}" for n in points))
     for arm in arms:
         print(f"{arm:14s}" + "".join(f"{v:7.3f}" for v in curves[arm]))

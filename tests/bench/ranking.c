@@ -21,8 +21,10 @@
 
 #include "backends/llvm/llvm.h"
 #include "engine/base/arena.h"
+#include "engine/base/clock.h"
 #include "engine/model/model.h"
 #include "engine/search/cost_model.h"
+#include "engine/search/strategy.h"
 #include "engine/search/surrogate.h"
 #include "engine/tensor/sketch_features.h"
 
@@ -140,6 +142,92 @@ static void ask_trees(const struct set *s, int nr, int i, int own, int from, dou
     cost_model_free(m);
 }
 
+/* What the search asks of a model. */
+struct asked {
+    struct cost_model *model;
+    const struct space *space;
+};
+
+static bool score(void *ctx, const struct candidate *c, int nr, double *out)
+{
+    struct asked *a = ctx;
+    return cost_model_predict(a->model, a->space, c, nr, out);
+}
+
+static bool never_seen(void *ctx, const struct candidate *c)
+{
+    (void)ctx, (void)c;
+    return false;
+}
+
+static double ms_since(int64_t since)
+{
+    return (double)(clock_mono_ns() - since) * 1e-6;
+}
+
+static void time_proposals(struct asked *a)
+{
+    enum { KNOWN = 10000, BATCHES = 20, WANT = 16 };
+    struct observation *known = xcalloc(KNOWN, sizeof *known);
+    struct err e = ERR_INIT;
+    struct rng r;
+    rng_seed(&r, 2);
+    for (int i = 0; i < KNOWN; i++) {
+        known[i] = (struct observation){
+            .trial = i + 1, .status = TRIAL_OK, .cost_ns = 1000 + i, .knob = -1};
+        space_sample(a->space, -1, &r, &known[i].c);
+    }
+    struct strategy_env env = {.space = a->space,
+                               .known = known,
+                               .nr_known = KNOWN,
+                               .seen = never_seen,
+                               .score = score,
+                               .ctx = a,
+                               .batch = WANT,
+                               .budget = 2 * KNOWN};
+    const struct strategy_class *class = strategy_find("evolutionary");
+    struct strategy *s = class->create(&env, &e);
+    struct proposal p[WANT];
+    int64_t since = clock_mono_ns();
+    for (int i = 0; i < BATCHES; i++)
+        class->propose(s, WANT, p);
+    printf("a batch of %d proposed with %d trials known: %.2f ms\n", WANT, KNOWN,
+           ms_since(since) / BATCHES);
+    class->destroy(s);
+    free(known);
+}
+
+static void time_search(const struct set *s, int nr)
+{
+    enum { NR = 2000 };
+    struct candidate *c = xmalloc(NR * sizeof *c);
+    double *out = xmalloc(NR * sizeof *out);
+    float row[FEATURE_ROWS][FEATURES];
+    struct err e = ERR_INIT;
+    struct asked a = {cost_model_new(&e), &s[0].space};
+    struct rng r;
+    rng_seed(&r, 1);
+    for (int j = 0; a.model && j < nr; j++)
+        add(a.model, j, &s[j], s[j].nr);
+    struct cost_model_news news = {0};
+    if (a.model && cost_model_learn(a.model) && cost_model_settle(a.model, &news, &e)) {
+        for (int i = 0; i < NR; i++)
+            space_sample(a.space, -1, &r, &c[i]);
+        int64_t since = clock_mono_ns();
+        for (int i = 0; i < NR; i++)
+            sketch_features(a.space->sketch[c[i].sketch], &c[i], row);
+        printf("learned from %d trials in %.0f ms; %d candidates: features %.1f ms, ", news.nr,
+               (double)news.train_ns * 1e-6, NR, ms_since(since));
+        since = clock_mono_ns();
+        cost_model_predict(a.model, a.space, c, NR, out);
+        printf("features and predictions %.1f ms\n", ms_since(since));
+        time_proposals(&a);
+    }
+    cost_model_free(a.model);
+    free(c);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -184,5 +272,7 @@ int main(int argc, char **argv)
     print("neighbours", &neighbours);
     print("trees", &trees);
     print("trees+half", &half);
+    if (nr)
+        time_search(s, nr);
     return 0;
 }
