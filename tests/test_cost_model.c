@@ -222,27 +222,15 @@ static void a_model_may_be_left_while_it_learns(void **state)
 }
 
 static const char *const kinds[] = {
-    "matmul:64x96x128",
-    "matmul:7x13x5,const",
-    "dense:1x1000x256",
-    "conv2d:C=64,H=14",
-    "conv2d:C=3,H=32,K=24,stride=2",
-    "depthwise:C=24,H=14",
-    "softmax:64x100",
-    "layernorm:64x100",
-    "maxpool:C=32,H=14",
+    "matmul:64x96x128", "matmul:7x13x5,const",           "dense:1x1000x256",
+    "conv2d:C=64,H=14", "conv2d:C=3,H=32,K=24,stride=2", "depthwise:C=24,H=14",
+    "softmax:64x100",   "conv2d:C=24,H=7,R=1,add,relu",
 };
 
 static void features_are_finite_and_tell_candidates_apart(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        struct err e = ERR_INIT;
-        struct model_options o = {.block = 16};
-        struct task_list list = {0};
-        if (!model_is_named_workload(kinds[k]) || model_task_from_name(kinds[k], &o, &list, &e))
-            continue;
-        task_list_release(&list);
         struct world *w = world_new(kinds[k]);
         struct rng r;
         rng_seed(&r, 3);
@@ -265,6 +253,33 @@ static void features_are_finite_and_tell_candidates_apart(void **state)
         assert_true(others > nr / 2);
         world_free(w);
     }
+}
+
+/* A copy has no operations, and no features that are not numbers. */
+static void a_copy_has_finite_features(void **state)
+{
+    (void)state;
+    struct workload w;
+    struct err e = ERR_INIT;
+    struct space space;
+    workload_init(&w, "copy");
+    struct layout l = layout_plain(2, (int64_t[]){24, 40});
+    int x = workload_tensor(&w, "x", WL_INPUT, &l), y = workload_tensor(&w, "y", WL_OUTPUT, &l);
+    int s = workload_stage(&w, "y", y, WL_NONE);
+    struct affine idx[LAYOUT_MAX_DIMS] = {affine_axis(workload_axis(&w, s, "i", 24, false), 1),
+                                          affine_axis(workload_axis(&w, s, "j", 40, false), 1)};
+    w.stage[s].body = wl_load(&w, x, idx);
+    assert_int_equal(workload_finish(&w, &e), 0);
+    space_init(&space);
+    assert_int_equal(sketches_of(&w, &avx512, &space, &e), 0);
+    float row[FEATURE_ROWS][FEATURES];
+    const struct sketch *k = space.sketch[0];
+    assert_int_equal(k->features(k, &k->start, row), 1);
+    for (int i = 0; i < FEATURES; i++)
+        assert_true(isfinite(row[0][i]));
+    assert_true(k->estimate(k, &k->start) > 0);
+    space_release(&space);
+    workload_release(&w);
 }
 
 /* Every operand would be loaded for every product. */
@@ -300,6 +315,7 @@ int main(void)
         cmocka_unit_test(it_keeps_away_from_what_failed),
         cmocka_unit_test(a_model_may_be_left_while_it_learns),
         cmocka_unit_test(features_are_finite_and_tell_candidates_apart),
+        cmocka_unit_test(a_copy_has_finite_features),
         cmocka_unit_test(an_estimate_prefers_a_register_tile_to_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,8 @@ const char *trees_missing(void)
 
 static int failed(struct err *e, const char *what)
 {
-    return err_set(e, ERR_NOMEM, "XGBoost cannot %s: %s", what, XGBGetLastError());
+    const char *why = XGBGetLastError(); /* the first line says it, the others are its stack */
+    return err_set(e, ERR_NOMEM, "XGBoost cannot %s: %.*s", what, (int)strcspn(why, "\n"), why);
 }
 
 static int set_up(BoosterHandle b, struct err *e)

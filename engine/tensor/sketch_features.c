@@ -416,7 +416,7 @@ static void put_anchor(const struct view *v, const struct candidate *c, float *x
         set[cut] = exp2((double)x[F_SET + cut]) - 1;
     double cycles = anchor_cycles(v, set);
     x[F_CYCLES] = lg(cycles);
-    x[F_EXCESS] = lg(cycles / (ops / (4.0 * n->plan->target.lanes)));
+    x[F_EXCESS] = lg(cycles / fmax(ops / (4.0 * n->plan->target.lanes), 1));
 }
 
 /* A copy made inside the loops, or before them, of what `b` reads. */
