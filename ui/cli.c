@@ -17,7 +17,8 @@
 
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
-    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_LEARN, OPT_TASK, OPT_BATCH, OPT_JSON, OPT_COLOR, OPT_ASCII,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_LEARN, OPT_TASK, OPT_BATCH,
+    OPT_JSON, OPT_COLOR, OPT_ASCII,
     OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_CONSTRAINT, OPT_CONSTRAINTS,
     OPT_OBJECTIVE, OPT_MAXIMISE, OPT_MINIMISE, OPT_HELP,
 };
@@ -292,7 +293,8 @@ static int add_input(const struct command *c, const char *text, struct cli_optio
 int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o)
 {
     *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .cache = "auto", .speed = 1};
-    o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000, .cost_model = !trees_missing(),
+    o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000,
+                                    .cost_model = !trees_missing(),
                                     .build_timeout_ns = 30000000000, .run_timeout_ns = 10000000000};
     strcpy(o->tune.explore_strategy, "evolutionary");
     strcpy(o->tune.refine_strategy, "droplet");

@@ -62,23 +62,14 @@ static void keep_code(struct source *s, const struct event *ev)
     s->code[ev->trial] = xstrdup(ev->u.proposed.code);
 }
 
-static double cost_of(const struct event *ev)
-{
-    if (ev->u.trial.status == TRIAL_OK)
-        return ev->u.trial.cost_ns;
-    bool cut = ev->u.trial.status == TRIAL_CUT && ev->u.trial.nr_samples > 0;
-    return cut ? ev->u.trial.sample_ns[0] : INFINITY;
-}
-
 static void take_trial(struct source *s, const struct event *ev, struct lessons *out)
 {
     struct candidate c;
     struct err none = ERR_INIT;
-    enum trial_status status = ev->u.trial.status;
-    double cost = cost_of(ev);
+    double cost = cost_model_cost(ev->u.trial.status, ev->u.trial.cost_ns,
+                                  ev->u.trial.nr_samples, ev->u.trial.sample_ns);
     if (ev->task < 0 || ev->task >= s->tasks.nr || ev->trial < 1 || ev->trial >= s->nr_codes ||
-        !s->code[ev->trial] || status == TRIAL_INVALID || status == TRIAL_DEVICE_ERROR ||
-        !(cost > 0))
+        !s->code[ev->trial] || isnan(cost))
         return;
     const struct space *space = &s->space[ev->task];
     if (!space->nr_sketches || candidate_parse(space, s->code[ev->trial], &c, &none) < 0 ||

@@ -87,6 +87,16 @@ void cost_model_free(struct cost_model *m)
     free(m);
 }
 
+double cost_model_cost(enum trial_status status, double cost_ns, int nr_samples,
+                       const double *sample_ns)
+{
+    if (status == TRIAL_OK)
+        return cost_ns > 0 ? cost_ns : (double)NAN;
+    if (status == TRIAL_CUT && nr_samples > 0)
+        return sample_ns[0] > 0 ? sample_ns[0] : (double)NAN;
+    return status == TRIAL_INVALID || status == TRIAL_DEVICE_ERROR ? (double)NAN : (double)INFINITY;
+}
+
 static float guess(struct cost_model *m, const float (*row)[FEATURES], int nr_rows)
 {
     float out = NAN;
@@ -227,11 +237,6 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
 int cost_model_size(const struct cost_model *m)
 {
     return m->nr;
-}
-
-bool cost_model_knows(const struct cost_model *m)
-{
-    return m->trees != NULL;
 }
 
 bool cost_model_predict(struct cost_model *m, const struct space *s, const struct candidate *c,

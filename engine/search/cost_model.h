@@ -2,11 +2,14 @@
 /*
  * Cost model: learns the speed of candidates from those that were measured, of all tasks together.
  *
- *     cost_model_add()      what was measured, as it comes
- *     cost_model_learn()    begins to learn from all of it, on a thread of its own, when it has
- * grown by a fifth since the last time (at first: when there is WARM_UP of it) cost_model_settle()
- * waits for that thread; from here on predictions are by what it learned cost_model_predict()  the
- * speed of candidates, relative to the fastest of their task
+ *   add       what was measured, as it comes
+ *
+ *   learn     begins to learn from all of it, on a thread of its own, when it has grown by a fifth
+ *             since the last time; at first when there are 32 trials
+ *
+ *   settle    waits for that thread; from here on predictions are by what it learned
+ *
+ *   predict   the speed of candidates, relative to the fastest of their task
  *
  * Who calls decides when to settle, by counting results and not by the clock, and so decisions stay
  * a function of the results. After MetaSchedule's (xgb_model.py): labels, loss and the rule of a
@@ -23,7 +26,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/search/space.h"
+#include "engine/search/strategy.h"
 
 struct cost_model;
 
@@ -56,6 +59,11 @@ struct cost_model_news {
 struct cost_model *cost_model_new(struct err *e);
 void cost_model_free(struct cost_model *m); /* waits for its thread; NULL is fine */
 
+/* What is to be learned of a trial: the search's estimator; of a cut one, the sample that made it be
+ * cut; INFINITY of a failed one; NAN where it says nothing about the candidate. */
+double cost_model_cost(enum trial_status status, double cost_ns, int nr_samples,
+                       const double *sample_ns);
+
 /* A trial of a task; cost_ns is INFINITY where it failed. Rows are copied. */
 void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES], int nr_rows,
                     double cost_ns);
@@ -68,9 +76,6 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
 
 /* How many trials it has. */
 int cost_model_size(const struct cost_model *m);
-
-/* Has it learned something? */
-bool cost_model_knows(const struct cost_model *m);
 
 /* Speeds of candidates of one space, all of whose sketches have features; in [0, 1], higher is
  * faster. False where it has learned nothing yet. */

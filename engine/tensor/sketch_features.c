@@ -94,6 +94,7 @@ struct view {
     struct floop loop[WL_MAX_AXES * 5];
     double inner[NR_CUTS][WL_MAX_AXES]; /* extent of an axis inside a cut */
     struct fbuffer buffer[1 + BUFFER_LOADS];
+    double set[NR_CUTS]; /* footprint of all buffers */
     double ops, divisions, calls, guards;
 };
 
@@ -222,8 +223,11 @@ static void view_init(struct view *v, const struct nest_plan *n, const struct ca
     measure_axes(v);
     add_buffer(v, v->s->out, v->s->out_idx);
     add_loads(v, v->s->body);
-    for (int i = 0; i < v->nr_buffers; i++)
+    for (int i = 0; i < v->nr_buffers; i++) {
         measure_buffer(v, &v->buffer[i]);
+        for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
+            v->set[cut] += v->buffer[i].footprint[cut];
+    }
     for (int i = 2; i < v->nr_buffers; i++)
         for (int j = i; j > 1 && larger_first(&v->buffer[j - 1], &v->buffer[j]); j--) {
             struct fbuffer t = v->buffer[j];
@@ -260,10 +264,10 @@ static void put_buffers(const struct view *v, float *x)
 }
 
 /* Traffic of a cache that holds `size` bytes: at the outermost cut whose buffers fit. */
-static double cache_traffic(const struct view *v, const double *set, double size)
+static double cache_traffic(const struct view *v, double size)
 {
     int cut = CUT_ALL;
-    while (cut < CUT_TILE && set[cut] > size)
+    while (cut < CUT_TILE && v->set[cut] > size)
         cut++;
     double bytes = 0;
     for (int i = 0; i < v->nr_buffers; i++)
@@ -274,14 +278,10 @@ static double cache_traffic(const struct view *v, const double *set, double size
 static void put_memory(const struct view *v, double ops, float *x)
 {
     const struct sketch_target *t = &v->n->plan->target;
-    double set[NR_CUTS] = {0};
-    for (int cut = CUT_ALL; cut < NR_CUTS; cut++) {
-        for (int i = 0; i < v->nr_buffers; i++)
-            set[cut] += v->buffer[i].footprint[cut];
-        x[F_SET + cut] = lg(set[cut]);
-    }
-    double l1 = cache_traffic(v, set, (double)t->l1_bytes);
-    double l2 = cache_traffic(v, set, (double)t->l2_bytes);
+    for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
+        x[F_SET + cut] = lg(v->set[cut]);
+    double l1 = cache_traffic(v, (double)t->l1_bytes);
+    double l2 = cache_traffic(v, (double)t->l2_bytes);
     x[F_L1_BYTES] = lg(l1);
     x[F_L2_BYTES] = lg(l2);
     x[F_L1_OPS] = lg(ops / l1);
@@ -349,7 +349,7 @@ static double load_cycles(const struct view *v, const struct fbuffer *b)
     return nr * ((wide ? cost.loads : cost.broadcasts) + (v->guards > 0 ? cost.guard : 0));
 }
 
-static double anchor_cycles(const struct view *v, const double *set)
+static double anchor_cycles(const struct view *v)
 {
     const struct sketch_target *t = &v->n->plan->target;
     const struct nest_shape *sh = &v->sh;
@@ -363,8 +363,8 @@ static double anchor_cycles(const struct view *v, const double *set)
             (cost.ops * fmax(v->ops, 1) + cost.call * v->calls + cost.division * v->divisions),
         v->s->nr_reduce ? vectors * cost.latency / chains : 0,
         loads * passes,
-        cache_traffic(v, set, 0.9 * (double)t->l1_bytes) * cost.l2,
-        cache_traffic(v, set, 0.8 * (double)t->l2_bytes) * cost.l3,
+        cache_traffic(v, 0.9 * (double)t->l1_bytes) * cost.l2,
+        cache_traffic(v, 0.8 * (double)t->l2_bytes) * cost.l3,
     };
     double most = 0, sum = 0;
     for (int i = 0; i < 5; i++) {
@@ -374,13 +374,6 @@ static double anchor_cycles(const struct view *v, const double *set)
     double tile = cost.tile + cost.sums * (double)sh->tile_vectors;
     return most + cost.overlap * (sum - most) + trips_outside(v, CUT_S2) * tile +
            passes * cost.pass;
-}
-
-/* A copy: vectors loaded and stored. */
-static double copy_cycles(const struct view *v, const float *x)
-{
-    double points = exp2((double)x[F_POINTS]) - 1, visits = exp2((double)x[F_VISITS]) - 1;
-    return points / fmax(v->sh.lanes, 1) * cost.sums + visits * cost.tile;
 }
 
 static void put_anchor(const struct view *v, const struct candidate *c, float *x)
@@ -411,10 +404,7 @@ static void put_anchor(const struct view *v, const struct candidate *c, float *x
     x[F_GUARDS] = (float)v->guards;
     put_loops(v, x);
     put_memory(v, ops, x);
-    double set[NR_CUTS];
-    for (int cut = CUT_ALL; cut < NR_CUTS; cut++)
-        set[cut] = exp2((double)x[F_SET + cut]) - 1;
-    double cycles = anchor_cycles(v, set);
+    double cycles = anchor_cycles(v);
     x[F_CYCLES] = lg(cycles);
     x[F_EXCESS] = lg(cycles / fmax(ops / (4.0 * n->plan->target.lanes), 1));
 }
@@ -439,6 +429,8 @@ static void put_copy(struct view *v, const struct fbuffer *b, enum place place,
     x[F_PLACE] = (float)place;
     x[F_VISITS] = lg(visits);
     x[F_SET] = lg(b->footprint[cut]);
+    /* vectors loaded and stored */
+    x[F_CYCLES] = lg(points / fmax(v->sh.lanes, 1) * cost.sums + visits * cost.tile);
     x[F_THREADS] = (float)v->n->plan->target.threads;
 }
 
@@ -464,9 +456,7 @@ static int put_copies(struct view *v, const struct candidate *c, float *anchor,
         if (place == PLACE_INLINE || !b || nr == room)
             continue;
         row[nr][F_IS_PRODUCER] = 1;
-        put_copy(v, b, place, s->body, row[nr]);
-        row[nr][F_CYCLES] = lg(copy_cycles(v, row[nr]));
-        nr++;
+        put_copy(v, b, place, s->body, row[nr++]);
     }
     for (int i = 0; i < n->nr_packs; i++) {
         enum place place = knob_place(n->plan, n->pack[i].knob, c);
@@ -474,9 +464,7 @@ static int put_copies(struct view *v, const struct candidate *c, float *anchor,
         if (place == PLACE_INLINE || !b || nr == room)
             continue;
         row[nr][F_IS_PACK] = 1;
-        put_copy(v, b, place, NULL, row[nr]);
-        row[nr][F_CYCLES] = lg(copy_cycles(v, row[nr]));
-        nr++;
+        put_copy(v, b, place, NULL, row[nr++]);
     }
     return nr;
 }

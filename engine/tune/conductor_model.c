@@ -25,21 +25,37 @@ static bool has_features(const struct space *s)
     return s->nr_sketches > 0;
 }
 
-/* What other sessions found is known before the first decision. */
-static void begin_with(struct conductor *c, const struct lessons *l)
+static void settle(struct conductor *c)
 {
     struct cost_model_news n;
     struct err e = ERR_INIT;
+    bool ok = cost_model_settle(c->model, &n, &e);
+    c->search_ns += n.train_ns;
+    if (is_replaying(c))
+        return;
+    if (!ok)
+        emit_note(c, -1, 1, "the cost model could not learn: %s", e.msg);
+    else if (n.nr_pairs > 0)
+        emit_note(
+            c, -1, 0,
+            "cost model: learned from %d trials in %.0f ms; of new ones it had put %.0f %% of "
+            "the pairs into the right order",
+            n.nr, (double)n.train_ns * 1e-6, 100 * n.right);
+    else
+        emit_note(c, -1, 0, "cost model: learned from %d trials in %.0f ms", n.nr,
+                  (double)n.train_ns * 1e-6);
+}
+
+/* What other sessions found is known before the first decision. */
+static void begin_with(struct conductor *c, const struct lessons *l)
+{
     for (int i = 0; i < l->nr; i++)
         cost_model_add(c->model, c->nr_courses + l->v[i].task,
                        (const float(*)[FEATURES])l->v[i].row, l->v[i].nr_rows, l->v[i].cost_ns);
-    if (!cost_model_learn(c->model) || !cost_model_settle(c->model, &n, &e))
-        return;
-    c->search_ns += n.train_ns;
     if (!is_replaying(c))
-        emit_note(c, -1, 0,
-                  "cost model: begins with %d trials of earlier sessions, learned in %.0f ms", n.nr,
-                  (double)n.train_ns * 1e-6);
+        emit_note(c, -1, 0, "cost model: begins with %d trials of earlier sessions", l->nr);
+    if (cost_model_learn(c->model))
+        settle(c);
 }
 
 void model_open(struct conductor *c)
@@ -64,14 +80,6 @@ void model_close(struct conductor *c)
     c->model = NULL;
 }
 
-/* What it learns from: the search's estimator; of a cut trial, what made it be cut. */
-static double cost_of(const struct observation *o)
-{
-    if (o->status == TRIAL_OK)
-        return o->cost_ns;
-    return o->status == TRIAL_CUT && o->nr_samples > 0 ? o->sample_ns[0] : INFINITY;
-}
-
 void model_observe(const struct flight *f)
 {
     const struct course *t = f->t;
@@ -82,34 +90,14 @@ void model_observe(const struct flight *f)
     float row[FEATURE_ROWS][FEATURES];
     for (int i = 0; i < f->nr; i++) {
         const struct observation *o = &t->trial[f->item[i].at].o;
-        if (!f->item[i].fresh || o->status == TRIAL_DEVICE_ERROR || o->status == TRIAL_INVALID)
+        double cost = cost_model_cost(o->status, o->cost_ns, o->nr_samples, o->sample_ns);
+        if (!f->item[i].fresh || isnan(cost))
             continue;
         const struct sketch *k = t->space.sketch[o->c.sketch];
         int nr = k->features(k, &o->c, row);
-        cost_model_add(m, t->number, (const float(*)[FEATURES])row, nr, cost_of(o));
+        cost_model_add(m, t->number, (const float(*)[FEATURES])row, nr, cost);
     }
     t->c->search_ns += clock_mono_ns() - since;
-}
-
-static void settle(struct conductor *c)
-{
-    struct cost_model_news n;
-    struct err e = ERR_INIT;
-    bool ok = cost_model_settle(c->model, &n, &e);
-    c->search_ns += n.train_ns;
-    if (is_replaying(c))
-        return;
-    if (!ok)
-        emit_note(c, -1, 1, "the cost model could not learn: %s", e.msg);
-    else if (n.nr_pairs > 0)
-        emit_note(
-            c, -1, 0,
-            "cost model: learned from %d trials in %.0f ms; of new ones it had put %.0f %% of "
-            "the pairs into the right order",
-            n.nr, (double)n.train_ns * 1e-6, 100 * n.right);
-    else
-        emit_note(c, -1, 0, "cost model: learned from %d trials in %.0f ms", n.nr,
-                  (double)n.train_ns * 1e-6);
 }
 
 void model_step(struct conductor *c)
