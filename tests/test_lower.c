@@ -150,6 +150,41 @@ static void winograd_sketches_compute_the_convolution(void **state)
     check_named("conv2d:C=16,H=8,W=8,K=16,R=3,S=3,pad=1,bias,relu", 8, 60);
     check_named("conv2d:C=8,H=7,W=9,K=24,R=3,S=3,pad=1,bias,relu,add", 8, 60);
     check_named("conv2d:C=12,H=10,W=10,K=20,R=3,S=3,pad=0", 8, 60);
+    check_named("conv2d:N=2,C=8,H=11,W=5,K=13,R=3,S=3,pad=1,bias", 8, 60);
+}
+
+static bool has_sketch(const struct space *s, const char *name)
+{
+    for (int i = 0; i < s->nr_sketches; i++)
+        if (strcmp(s->sketch[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Strips of several rows of tiles, and of parts of one; the last ones overhang. */
+static void winograd_in_strips_computes_the_convolution(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    static const int64_t l2[] = {60000, 200000};
+    for (int i = 0; i < 2; i++) {
+        struct sketch_target small = target, shared = threaded;
+        small.l2_bytes = shared.l2_bytes = l2[i];
+        struct task_list list = {0};
+        struct model_options o = {.block = 8};
+        if (model_task_from_name("conv2d:N=2,C=12,H=23,W=41,K=16,R=3,S=3,pad=1,bias,relu,add", &o,
+                                 &list, &e))
+            fail_msg("%s", e.msg);
+        struct space space;
+        space_init(&space);
+        assert_int_equal(sketches_of(&list.task[0]->wl, &small, &space, &e), 0);
+        assert_true(has_sketch(&space, "winograd4-strips"));
+        assert_true(has_sketch(&space, "winograd2-strips"));
+        space_release(&space);
+        check_task(list.task[0], &small, 60);
+        check_task(list.task[0], &shared, 60);
+        task_list_release(&list);
+    }
 }
 
 /* Does the default schedule add up lanes? */
@@ -209,6 +244,7 @@ int main(void)
         cmocka_unit_test(rows_in_vectors),
         cmocka_unit_test(rows_are_in_vectors_where_they_would_be_gathered),
         cmocka_unit_test(winograd_sketches_compute_the_convolution),
+        cmocka_unit_test(winograd_in_strips_computes_the_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -400,46 +400,9 @@ static LLVMValueRef where(struct emitter *m, LLVMValueRef holds, LLVMValueRef x)
     return LLVMBuildSelect(m->b, holds, x, LLVMConstNull(LLVMTypeOf(x)), "");
 }
 
-/* A number that is known where the code is emitted. */
-static bool is_known(struct emitter *m, const struct lp_expr *e, float *v)
-{
-    if (e->op == LP_LITERAL) {
-        *v = e->literal;
-        return true;
-    }
-    if (e->op != LP_TABLE)
-        return false;
-    struct split s = split_affine(m, &e->at);
-    assert(!s.nr && !s.step);
-    *v = e->table[s.constant];
-    return true;
-}
-
-/* factor * x + plus with a known factor: transforms are mostly zeros and ones. */
-static LLVMValueRef add_multiple(struct emitter *m, float factor, const struct lp_expr *x,
-                                 const struct lp_expr *plus)
-{
-    LLVMValueRef c = emit_expr(m, plus);
-    if (factor == 0)
-        return c;
-    m->ops++;
-    if (factor == 1)
-        return LLVMBuildFAdd(m->b, c, emit_expr(m, x), "");
-    if (factor == -1)
-        return LLVMBuildFSub(m->b, c, emit_expr(m, x), "");
-    LLVMTypeRef type = emit_value_type(m);
-    LLVMValueRef args[] = {emit_expr(m, x), literal(m, factor), c};
-    return emit_intrinsic(m, "llvm.fmuladd", &type, 1, args, 3);
-}
-
 static LLVMValueRef multiply_add(struct emitter *m, const struct lp_expr *mul,
                                  const struct lp_expr *plus)
 {
-    float factor;
-    if (is_known(m, mul->a, &factor))
-        return add_multiple(m, factor, mul->b, plus);
-    if (is_known(m, mul->b, &factor))
-        return add_multiple(m, factor, mul->a, plus);
     LLVMTypeRef type = emit_value_type(m);
     LLVMValueRef a = emit_expr(m, mul->a), b = emit_expr(m, mul->b), c = emit_expr(m, plus);
     LLVMValueRef args[] = {a, b, c};
@@ -558,11 +521,6 @@ LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e)
         return literal(m, e->literal);
     case LP_PICK:
         return emit_pick(m, e);
-    case LP_TABLE: {
-        float v = 0;
-        is_known(m, e, &v);
-        return literal(m, v);
-    }
     case LP_LOAD:
         return emit_load(m, e->buf, &e->at);
     case LP_GUARD:

@@ -60,8 +60,6 @@ static float eval_expr(struct machine *m, const struct lp_expr *e)
         return e->literal;
     case LP_LOAD:
         return *element(m, e->buf, &e->at);
-    case LP_TABLE:
-        return e->table[eval_affine(m, &e->at)];
     case LP_PICK: {
         float want = eval_expr(m, e->a);
         int64_t last = e->count - 1;

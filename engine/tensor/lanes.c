@@ -52,10 +52,6 @@ static struct steps expr_steps(const struct nest_plan *n, const struct wl_expr *
 void plan_lanes(struct nest_plan *n)
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
-    n->across = -1;
-    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
-        if (n->fixed[a])
-            return;
     /* A packed copy, like a packed constant, is contiguous along any axis. */
     if (n->nr_packs || (n->vec >= 0 && !expr_steps(n, s->body, n->vec, false).strided))
         return;

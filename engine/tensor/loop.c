@@ -108,11 +108,6 @@ static void print_expr(const struct loop_program *p, const struct lp_expr *e, st
         print_affine(p, &e->at, out);
         strbuf_adds(out, "]");
         break;
-    case LP_TABLE:
-        strbuf_adds(out, "table[");
-        print_affine(p, &e->at, out);
-        strbuf_adds(out, "]");
-        break;
     case LP_PICK:
         strbuf_addf(out, "%s[", p->buffer[e->buf].name);
         print_affine(p, &e->at, out);

@@ -51,14 +51,13 @@ struct lp_cond {
     struct lp_range r[LAYOUT_MAX_DIMS];
 };
 
-enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH, LP_TABLE, LP_PICK, LP_ACROSS };
+enum lp_op { LP_LITERAL, LP_LOAD, LP_GUARD, LP_ARITH, LP_PICK, LP_ACROSS };
 
 struct lp_expr {
     enum lp_op op;
     float literal;         /* LP_LITERAL; the value outside of an LP_GUARD */
     int buf;               /* LP_LOAD */
     struct lp_affine at;
-    const float *table;    /* LP_TABLE: table[at]; only unrolled variables occur in `at` */
     int64_t step, count;   /* LP_PICK: the element `step` * i behind buf[at], i being `a` cut to
                               [0, count) */
                            /* LP_ACROSS: outside of the vector loop, `arith` over all `count` lanes

@@ -27,6 +27,14 @@
 
 /* Loops of a nest. */
 
+int lower_lanes_of(const struct lowering *L, int64_t extent)
+{
+    int lanes = 1;
+    while (lanes < L->p->target.lanes && extent % (2 * lanes) == 0)
+        lanes *= 2;
+    return lanes;
+}
+
 static void add_loop(struct lowering *L, int axis, enum level level, int64_t extent, int64_t stride)
 {
     if (extent <= 1)
@@ -35,11 +43,20 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
     int var = lower_new_var(L, name, level);
     if (L->failed)
         return;
-    bool unroll = level == L_S2 && L->n->fixed[axis];
-    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride, unroll};
+    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride};
     lp_affine_term(&L->axis[axis].a, var, stride);
     if (level == L_LANE)
         L->lane_loop = L->nr_loops - 1;
+}
+
+void lower_begin_axes(struct lowering *L)
+{
+    const struct wl_stage *s = &L->w->stage[L->n->anchor];
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++) {
+        L->axis[a] = (struct axis_value){lp_affine_const(0), 0, s->extent[a] - 1};
+        if (a < L->p->nr_outer && L->strip_var[a] >= 0)
+            lp_affine_term(&L->axis[a].a, L->strip_var[a], 1);
+    }
 }
 
 static void make_loops(struct lowering *L)
@@ -48,8 +65,7 @@ static void make_loops(struct lowering *L)
     const struct nest_shape *sh = &L->sh;
     int order[WL_MAX_AXES], nr_s = s->nr_spatial;
     nest_order(L->n, L->c, order);
-    for (int a = 0; a < nr_s + s->nr_reduce; a++)
-        L->axis[a] = (struct axis_value){lp_affine_const(0), 0, s->extent[a] - 1};
+    lower_begin_axes(L);
     for (int level = 0; level < 2; level++)
         for (int i = 0; i < nr_s; i++) {
             const int64_t *f = sh->s[order[i]];
@@ -58,11 +74,8 @@ static void make_loops(struct lowering *L)
         }
     for (int i = 0; i < s->nr_reduce; i++)
         add_loop(L, nr_s + i, L_R0, sh->r[i][0], sh->r[i][1]);
-    /* What is unrolled goes inside: the serial loops are not repeated. */
-    for (int fixed = 0; fixed < 2; fixed++)
-        for (int i = 0; i < nr_s; i++)
-            if ((L->n->fixed[order[i]] != 0) == fixed)
-                add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
+    for (int i = 0; i < nr_s; i++)
+        add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
     for (int level = L_R1; level <= L_RU; level++)
         for (int i = 0; i < s->nr_reduce; i++) {
             bool across = nr_s + i == L->n->across;
@@ -82,7 +95,7 @@ static void make_loops(struct lowering *L)
 
 static enum lp_loop loop_kind(const struct loop_var *v)
 {
-    return v->level == L_LANE ? LP_VECTOR : v->level >= L_RU || v->unroll ? LP_UNROLL : LP_SERIAL;
+    return v->level == L_LANE ? LP_VECTOR : v->level >= L_RU ? LP_UNROLL : LP_SERIAL;
 }
 
 /* Wraps `body` in the loops of levels from .. to, the first outermost. */
@@ -143,8 +156,8 @@ static struct lp_cond at_end(const struct lowering *L, bool last)
     return c;
 }
 
-static struct lp_node *node_if(struct lowering *L, struct lp_cond cond, struct lp_node *then,
-                               struct lp_node *other)
+struct lp_node *lower_node_if(struct lowering *L, struct lp_cond cond, struct lp_node *then,
+                              struct lp_node *other)
 {
     if (!cond.nr)
         return then;
@@ -157,12 +170,12 @@ static struct lp_node *node_if(struct lowering *L, struct lp_cond cond, struct l
 }
 
 /* Where the finished element goes: the flattened index of the stage that is stored last. */
-static struct lp_node *store_output(struct lowering *L, const struct wl_stage *s,
-                                    const struct lp_expr *value)
+struct lp_node *lower_store_output(struct lowering *L, const struct wl_stage *s,
+                                   const struct lp_expr *value)
 {
     const struct wl_tensor *t = &L->w->tensor[s->out];
     struct lp_affine at = {0};
-    struct lp_cond inside = {0};
+    struct lp_cond cond = {0}, *inside = L->assumed ? L->assumed : &cond;
     int64_t stride = 1;
     for (int d = t->nr_dims - 1; d >= 0; d--) {
         struct axis_value v = lower_value_of(&s->out_idx[d], L->axis);
@@ -170,10 +183,10 @@ static struct lp_node *store_output(struct lowering *L, const struct wl_stage *s
         at = lp_affine_add(&at, &i);
         stride *= t->dim[d];
         if (v.lo < 0 || v.hi >= t->dim[d]) /* tiles of a derived workload may overhang */
-            inside.r[inside.nr++] = (struct lp_range){v.a, 0, t->dim[d]};
+            lower_ask(L, inside, (struct lp_range){v.a, 0, t->dim[d]});
     }
     struct lp_node *n = lower_node_store(L, lower_tensor_buffer(L, s->out), &at, value);
-    n->cond = inside;
+    n->cond = cond;
     lower_add_lane_ranges(L, &n->cond);
     return n;
 }
@@ -241,7 +254,7 @@ static struct lp_node *lower_across(struct lowering *L)
         lower_pack_constants(L, fin->body);
         value = lower_convert(L, fin->body, L->axis);
     }
-    lower_list_add(&out, lower_wrap(L, L_S3, L_S3, store_output(L, fin, value)));
+    lower_list_add(&out, lower_wrap(L, L_S3, L_S3, lower_store_output(L, fin, value)));
     return out.first;
 }
 
@@ -252,7 +265,7 @@ static struct lp_node *lower_tile(struct lowering *L)
     const struct wl_stage *s = &L->w->stage[n->anchor];
     if (!s->nr_reduce) {
         lower_pack_constants(L, s->body);
-        return lower_wrap(L, L_S3, L_LANE, store_output(L, s, lower_convert(L, s->body, L->axis)));
+        return lower_wrap(L, L_S3, L_LANE, lower_store_output(L, s, lower_convert(L, s->body, L->axis)));
     }
     if (n->across >= 0)
         return lower_across(L);
@@ -279,7 +292,7 @@ static struct lp_node *lower_tile(struct lowering *L)
     }
     struct lp_node *done = lower_wrap(
         L, L_S3, L_LANE,
-        store_output(L, fin, n->epilogue >= 0 ? lower_convert(L, fin->body, L->axis) : sum));
+        lower_store_output(L, fin, n->epilogue >= 0 ? lower_convert(L, fin->body, L->axis) : sum));
 
     struct list out = lower_list_new();
     if (L->sh.r0_trips <= 1) {
@@ -302,35 +315,51 @@ static struct lp_node *lower_tile(struct lowering *L)
         save = lower_node_store(L, cache, &at, sum);
         saved = lower_expr_load(L, cache, &at);
     } else {
-        save = store_output(L, fin, sum);
+        save = lower_store_output(L, fin, sum);
         saved = lower_expr_load(L, save->buf, &save->at);
     }
     struct lp_node *restore = lower_wrap(L, L_S3, L_LANE, lower_node_store(L, acc, &reg, saved));
-    lower_list_add(&out, node_if(L, at_end(L, false), zero, restore));
+    lower_list_add(&out, lower_node_if(L, at_end(L, false), zero, restore));
     lower_list_add(&out, update);
-    lower_list_add(&out, node_if(L, at_end(L, true), done, lower_wrap(L, L_S3, L_LANE, save)));
+    lower_list_add(&out, lower_node_if(L, at_end(L, true), done, lower_wrap(L, L_S3, L_LANE, save)));
     return out.first;
+}
+
+struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, const int64_t *extent,
+                                  struct lp_node *body)
+{
+    if (L->p->target.threads > 1 && nr && !L->in_strips) {
+        struct lp_node *par = ARENA_NEW(&L->lp->arena, struct lp_node);
+        par->kind = LP_FOR;
+        par->loop = LP_PARALLEL;
+        par->body = body;
+        for (int i = 0; i < nr && i < LP_MAX_PARALLEL; i++) {
+            par->var[i] = var[i];
+            par->extent[par->nr_vars++] = extent[i];
+        }
+        return par;
+    }
+    for (int i = nr - 1; i >= 0; i--)
+        body = lower_node_for(L, LP_SERIAL, var[i], extent[i], body);
+    return body;
 }
 
 static struct lp_node *wrap_outer(struct lowering *L, struct lp_node *body)
 {
-    struct lp_node *par = ARENA_NEW(&L->lp->arena, struct lp_node);
-    par->kind = LP_FOR;
-    par->loop = LP_PARALLEL;
-    par->body = body;
+    int nr = 0, var[WL_MAX_AXES];
+    int64_t extent[WL_MAX_AXES];
     for (int i = 0; i < L->nr_loops; i++)
-        if (L->loop[i].level == L_S0 && par->nr_vars < LP_MAX_PARALLEL) {
-            par->var[par->nr_vars] = L->loop[i].var;
-            par->extent[par->nr_vars++] = L->loop[i].extent;
+        if (L->loop[i].level == L_S0) {
+            var[nr] = L->loop[i].var;
+            extent[nr++] = L->loop[i].extent;
         }
-    return L->p->target.threads > 1 && par->nr_vars ? par : lower_wrap(L, L_S0, L_S0, body);
+    return lower_outer_loops(L, nr, var, extent, body);
 }
 
-static void lower_nest(struct lowering *L, const struct nest_plan *n)
+static struct lp_node *lower_tiled(struct lowering *L)
 {
-    L->n = n;
+    const struct nest_plan *n = L->n;
     nest_shape(n, L->c, &L->sh);
-    L->nr_sources = L->nr_loops = 0;
     for (int i = 0; i < n->nr_producers; i++)
         if (knob_place(L->p, n->producer[i].knob, L->c) == PLACE_ROOT) {
             int stage = n->producer[i].stage, tensor = L->w->stage[stage].out;
@@ -345,13 +374,13 @@ static void lower_nest(struct lowering *L, const struct nest_plan *n)
         }
     make_loops(L);
     if (L->failed)
-        return;
+        return NULL;
     struct lp_node *fill[3];
     for (int i = 0; i < 3; i++)
         fill[i] = lower_fills_at(L, (enum place)(PLACE_S0 + i));
     struct lp_node *body = lower_wrap(L, L_S2, L_S2, lower_tile(L));
     if (L->failed)
-        return;
+        return NULL;
     for (int i = 2; i >= 0; i--) {
         struct list l = lower_list_new();
         lower_list_add(&l, fill[i]);
@@ -359,10 +388,41 @@ static void lower_nest(struct lowering *L, const struct nest_plan *n)
         static const enum level of[] = {L_S0, L_S1, L_R0};
         body = i ? lower_wrap(L, of[i], of[i], l.first) : wrap_outer(L, l.first);
     }
+    if (L->lane_loop < 0)
+        L->sh.lanes = 1;
+    return body;
+}
+
+static struct lp_node *lower_nest(struct lowering *L, const struct nest_plan *n)
+{
+    L->n = n;
+    L->nr_sources = L->nr_loops = 0;
+    return n->transform.matrix ? lower_transform(L) : lower_tiled(L);
+}
+
+static void add_nest(struct lowering *L, const char *name, struct lp_node *body)
+{
     struct lp_nest *out = &L->lp->nest[L->lp->nr_nests++];
-    snprintf(out->name, sizeof out->name, "%s", L->w->stage[n->anchor].name);
-    out->lanes = L->lane_loop >= 0 ? L->sh.lanes : 1;
+    snprintf(out->name, sizeof out->name, "%s", name);
+    out->lanes = L->sh.lanes;
     out->body = body;
+}
+
+/* All nests for one strip after the other. What they leave each other is a strip's, so that threads
+ * that share the strips have one of each their own. */
+static void lower_strips(struct lowering *L, int nr, const int *var, const int64_t *extent)
+{
+    const struct plan *p = L->p;
+    struct list l = lower_list_new();
+    L->in_strips = true;
+    for (int i = 0; i < p->nr_nests && !L->failed; i++)
+        lower_list_add(&l, lower_nest(L, &p->nest[i]));
+    L->in_strips = false;
+    for (int t = 0; t < L->w->nr_tensors && p->target.threads > 1; t++)
+        if (L->w->tensor[t].role == WL_TEMP && L->tensor_buf[t] >= 0)
+            L->lp->buffer[L->tensor_buf[t]].per_thread = true;
+    if (!L->failed)
+        add_nest(L, "strips", lower_outer_loops(L, nr, var, extent, l.first));
 }
 
 int lower(const struct workload *w, const struct space *s, const struct candidate *c,
@@ -373,8 +433,23 @@ int lower(const struct workload *w, const struct space *s, const struct candidat
     *out = (struct loop_program){.threads = p->target.threads};
     for (int t = 0; t < WL_MAX_TENSORS; t++)
         L.tensor_buf[t] = -1;
-    for (int i = 0; i < p->nr_nests && !L.failed; i++)
-        lower_nest(&L, &p->nest[i]);
+    int nr = 0, var[WL_MAX_AXES];
+    int64_t extent[WL_MAX_AXES];
+    const struct wl_stage *first = &p->w->stage[p->nest[0].anchor];
+    for (int a = 0; a < p->nr_outer; a++) {
+        L.strip_var[a] = -1;
+        if (first->extent[a] == 1)
+            continue;
+        L.strip_var[a] = var[nr] = lower_new_var(&L, first->axis[a], 0);
+        extent[nr++] = first->extent[a];
+    }
+    if (nr)
+        lower_strips(&L, nr, var, extent);
+    for (int i = 0; i < p->nr_nests && !L.failed && !nr; i++) {
+        struct lp_node *body = lower_nest(&L, &p->nest[i]);
+        if (!L.failed)
+            add_nest(&L, p->w->stage[p->nest[i].anchor].name, body);
+    }
     if (L.failed) {
         loop_program_release(out);
         return err_set(e, ERR_LIMIT,

@@ -255,10 +255,13 @@ void lower_root_producer(struct lowering *L, int stage)
         return;
     L->lp->buffer[buf].size += lanes;
     struct lp_node *n = lower_node_store(L, buf, &to, lower_convert(L, s->body, axis));
+    /* Lanes that overhang a row are overwritten by the next one, unless another thread has done it. */
+    if (L->p->target.threads > 1 && s->extent[last] % lanes)
+        lower_ask(L, &n->cond, (struct lp_range){axis[last].a, 0, s->extent[last]});
     if (lane >= 0)
         n = lower_node_for(L, LP_VECTOR, lane, lanes, n);
-    for (int a = last; a >= 0; a--)
-        n = lower_node_for(L, LP_SERIAL, var[a], extent[a], n);
+    n = lower_node_for(L, LP_SERIAL, var[last], extent[last], n);
+    n = lower_outer_loops(L, last, var, extent, n);
     struct lp_nest *out = &L->lp->nest[L->lp->nr_nests++];
     snprintf(out->name, sizeof out->name, "%s", s->name);
     out->lanes = lanes;

@@ -47,6 +47,26 @@ int lower_new_buffer(struct lowering *L, const char *name, enum lp_scope scope, 
     return b;
 }
 
+void lower_ask(struct lowering *L, struct lp_cond *c, struct lp_range r)
+{
+    r.lo -= r.a.base;
+    r.hi -= r.a.base;
+    r.a.base = 0;
+    for (int i = 0; i < c->nr; i++) {
+        struct lp_range *o = &c->r[i];
+        struct lp_affine minus = lp_affine_scale(&o->a, -1);
+        if (lp_affine_add(&r.a, &minus).nr)
+            continue;
+        o->lo = r.lo > o->lo ? r.lo : o->lo;
+        o->hi = r.hi < o->hi ? r.hi : o->hi;
+        return;
+    }
+    if (c->nr == LAYOUT_MAX_DIMS)
+        L->failed = true;
+    else
+        c->r[c->nr++] = r;
+}
+
 /* The stored dimensions stay; what is logical is the weights that the transform is made of. */
 void lower_transform_layout(const struct lowering *L, struct layout *l)
 {
@@ -155,7 +175,7 @@ const struct lp_expr *lower_guard(struct lowering *L, const struct lp_expr *x,
     struct lp_cond cond = {0};
     for (int d = 0; d < t->nr_dims; d++)
         if (idx[d].lo < 0 || idx[d].hi >= t->dim[d])
-            cond.r[cond.nr++] = (struct lp_range){idx[d].a, 0, t->dim[d]};
+            lower_ask(L, L->assumed ? L->assumed : &cond, (struct lp_range){idx[d].a, 0, t->dim[d]});
     if (!cond.nr)
         return x;
     struct lp_expr *g = lower_expr_new(L, LP_GUARD);
@@ -286,12 +306,6 @@ const struct lp_expr *lower_convert(struct lowering *L, const struct wl_expr *e,
         return lower_expr_literal(L, e->literal);
     if (e->op == WL_LOAD)
         return lower_convert_load(L, e, axis);
-    if (e->op == WL_TABLE) {
-        struct lp_expr *x = lower_expr_new(L, LP_TABLE);
-        x->table = e->table;
-        x->at = lower_value_of(&e->idx[0], axis).a;
-        return x;
-    }
     return lower_expr_arith(L, e->op, lower_convert(L, e->a, axis),
                             e->b ? lower_convert(L, e->b, axis) : NULL);
 }

@@ -16,7 +16,6 @@ struct loop_var {
     int var, axis;
     enum level level;
     int64_t extent, stride;
-    bool unroll; /* in S2: an axis that a table depends on */
 };
 
 /* What an axis is, at a place in the program: an affine form and the values it takes. */
@@ -45,6 +44,8 @@ struct lowering {
     struct loop_program *lp;
     int tensor_buf[WL_MAX_TENSORS]; /* -1 until used */
     bool failed;                    /* a limit of the loop program was met */
+    int strip_var[WL_MAX_AXES];     /* of the loops around all nests; -1: of one step */
+    bool in_strips;                 /* there are such loops */
 
     /* Of the current nest. */
     const struct nest_plan *n;
@@ -56,6 +57,7 @@ struct lowering {
     int nr_sources;
     struct source source[MAX_SOURCES];
     int lane_loop; /* index in loop[], -1 for none */
+    struct lp_cond *assumed; /* where not NULL: what would be asked is taken as given, and noted here */
 };
 
 /* A list of nodes under construction. */
@@ -98,6 +100,10 @@ const struct lp_expr *lower_guard(struct lowering *L, const struct lp_expr *x,
                                   const struct wl_tensor *t, const struct axis_value *idx,
                                   float pad);
 
+/* Adds a range to a condition; of ranges that differ by a constant one is kept that implies all. Sets
+ * `failed` where the condition has no room. */
+void lower_ask(struct lowering *L, struct lp_cond *c, struct lp_range r);
+
 /* Where the loads of a tensor find their elements in this nest; NULL: the tensor itself. */
 const struct source *lower_find_source(const struct lowering *L, int tensor);
 
@@ -112,9 +118,31 @@ const struct lp_expr *lower_convert_load(struct lowering *L, const struct wl_exp
 
 /* lower.c */
 
+/* Axes of the nest before it has loops: the strips alone. */
+void lower_begin_axes(struct lowering *L);
+
+/* The widest vectors that `extent` elements are a whole number of. */
+int lower_lanes_of(const struct lowering *L, int64_t extent);
+
+/* The outermost loops of a nest, the first one outermost: in parallel, where threads are to share
+ * the nest and do not share strips. */
+struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, const int64_t *extent,
+                                  struct lp_node *body);
+
+/* `then` where the condition holds, else `other`. */
+struct lp_node *lower_node_if(struct lowering *L, struct lp_cond cond, struct lp_node *then,
+                              struct lp_node *other);
+
+/* The store of an element that stage `s` fills. */
+struct lp_node *lower_store_output(struct lowering *L, const struct wl_stage *s,
+                                   const struct lp_expr *value);
+
 /* Wraps `body` in the loops of levels from .. to, the first outermost. */
 struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to,
                            struct lp_node *body);
+
+/* lower_transform.c: the loops of a nest that is a transform. */
+struct lp_node *lower_transform(struct lowering *L);
 
 /* lower_copy.c */
 

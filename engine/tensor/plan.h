@@ -21,6 +21,16 @@ struct pack_plan {
     int knob; /* pack_ */
 };
 
+enum { TRANSFORM_MAX = 6 };
+
+/* out[i, j] = sum over r, s of matrix[i, r] matrix[j, s] x: of a nest that is such a transform. */
+struct transform {
+    const float *matrix; /* [rows][cols]; NULL for none */
+    int rows, cols;
+    int i, j, r, s; /* axes */
+    const struct wl_expr *x;
+};
+
 struct nest_plan {
     int anchor, epilogue; /* stages; epilogue -1 for none */
     int vec;              /* the spatial axis in vectors, -1 for none */
@@ -31,9 +41,8 @@ struct nest_plan {
     struct pack_plan pack[PLAN_MAX_PACKS];
     int64_t extent[WL_MAX_AXES]; /* of the loops of an axis: the vector axis may be rounded up */
     int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1, or the axis fixed */
-    /* Axes that a table depends on are unrolled whole: reductions in R1, spatial ones in the register
-     * tile (L_S3 + 1 in spirit: 3) as far as it goes, else in S2 (2). 0: not fixed. */
-    int fixed[WL_MAX_AXES];
+    bool whole[WL_MAX_AXES];    /* all of the axis is in the register tile; it has no knob */
+    struct transform transform; /* a nest of this kind has no knobs */
     int order_knob, unroll_knob, cache_knob;
     int nr_order, order_axis[WL_MAX_AXES]; /* what the order knob permutes */
     const struct plan *plan;
@@ -46,6 +55,8 @@ struct plan {
     const struct space *space;
     const struct sketch *sketch;
     struct sketch_target target;
+    int nr_outer; /* the first axes of every anchor are strips: all nests are run for one before the
+                     next, so that their loops are around the nests */
     int nr_nests;
     struct nest_plan nest[WL_MAX_STAGES];
 };

@@ -16,6 +16,9 @@
 /* Most operations in the unrolled body of a reduction: compile time is 25-30 us each. */
 enum { MAX_BODY_OPS = 640 };
 
+/* Of fewer tiles together each weight would be read for too little. */
+enum { MIN_STRIP_TILES = 8 };
+
 /* Scratch of one producer or cache inside the loops, bytes: four times a large L2. */
 #define MAX_SCRATCH_BYTES (INT64_C(8) << 20)
 
@@ -54,14 +57,15 @@ static bool is_identity(const struct affine *idx, int nr_dims, int nr_axes)
     return nr_dims == nr_axes;
 }
 
-/* All loads of `tensor` in `e` are unguarded and at the element of the stage's own axes. */
-static bool loads_own_element(const struct wl_expr *e, int tensor, int nr_dims)
+/* All loads of `tensor` in `e` are unguarded and at `idx`. */
+static bool loads_at(const struct wl_expr *e, int tensor, const struct affine *idx)
 {
     if (!e)
         return true;
     if (e->op == WL_LOAD)
-        return e->tensor != tensor || (!e->guarded && is_identity(e->idx, nr_dims, nr_dims));
-    return loads_own_element(e->a, tensor, nr_dims) && loads_own_element(e->b, tensor, nr_dims);
+        return e->tensor != tensor ||
+               (!e->guarded && memcmp(e->idx, idx, LAYOUT_MAX_DIMS * sizeof *idx) == 0);
+    return loads_at(e->a, tensor, idx) && loads_at(e->b, tensor, idx);
 }
 
 /* The only later stage that reads what stage `s` fills, -1 for none or several. Writers that share
@@ -90,8 +94,7 @@ static bool is_epilogue_of(const struct workload *w, int s, int anchor)
         return false;
     if (memcmp(e->extent, a->extent, sizeof e->extent[0] * (size_t)e->nr_spatial) != 0)
         return false;
-    return is_identity(a->out_idx, w->tensor[a->out].nr_dims, a->nr_spatial) &&
-           loads_own_element(e->body, a->out, w->tensor[a->out].nr_dims);
+    return loads_at(e->body, a->out, a->out_idx);
 }
 
 /* stage -> what becomes of it: an own nest, the epilogue or a producer of `reader`. */
@@ -138,7 +141,8 @@ static void plan_nests(struct plan *p)
         if (fate[s] != FATE_NEST)
             continue;
         struct nest_plan *n = &p->nest[p->nr_nests++];
-        *n = (struct nest_plan){.anchor = s, .epilogue = -1, .vec = -1, .plan = p,
+        *n = (struct nest_plan){.anchor = s, .epilogue = -1, .vec = -1, .across = -1,
+                                .plan = p,
                                 .order_knob = -1, .unroll_knob = -1, .cache_knob = -1};
         for (int a = 0; a < WL_MAX_AXES; a++)
             n->tile_knob[a] = -1;
@@ -160,31 +164,35 @@ static void plan_nests(struct plan *p)
     }
 }
 
-static void find_fixed(const struct wl_expr *e, int nr_axes, int *fixed)
+/* matrix[i, r] by axes: false for anything else than a table in this order. */
+static bool match_matrix(const struct wl_stage *s, const struct wl_expr *e, int *row, int *col)
 {
-    if (!e)
-        return;
-    for (int a = 0; a < nr_axes && e->op == WL_TABLE; a++)
+    if (e->op != WL_TABLE || e->idx[0].base)
+        return false;
+    *row = *col = -1;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
         if (e->idx[0].coef[a])
-            fixed[a] = 3;
-    find_fixed(e->a, nr_axes, fixed);
-    find_fixed(e->b, nr_axes, fixed);
+            *(a < s->nr_spatial ? row : col) = a;
+    return *row >= 0 && *col >= 0 && s->extent[*row] <= TRANSFORM_MAX &&
+           s->extent[*col] <= TRANSFORM_MAX && e->idx[0].coef[*col] == 1 &&
+           e->idx[0].coef[*row] == s->extent[*col];
 }
 
-/* What a table depends on is unrolled; in registers go as many of the sums as half of them hold. */
-static void plan_fixed(struct nest_plan *n)
+/* A sum over a matrix by a matrix by something else is done as a transform. */
+static void plan_transform(struct nest_plan *n)
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
-    int64_t tile = 1, most = n->plan->target.registers / 2;
-    find_fixed(s->body, s->nr_spatial + s->nr_reduce, n->fixed);
-    for (int a = s->nr_spatial - 1; a >= 0; a--) {
-        if (!n->fixed[a])
-            continue;
-        if (tile * s->extent[a] > most)
-            n->fixed[a] = 2;
-        else
-            tile *= s->extent[a];
-    }
+    const struct wl_expr *e = s->body;
+    struct transform t = {0};
+    if (s->combine != WL_SUM || s->nr_reduce != 2 || e->op != WL_MUL || e->b->op != WL_MUL ||
+        !match_matrix(s, e->a, &t.i, &t.r) || !match_matrix(s, e->b->a, &t.j, &t.s) ||
+        e->a->table != e->b->a->table)
+        return;
+    t.matrix = e->a->table;
+    t.rows = (int)s->extent[t.i];
+    t.cols = (int)s->extent[t.r];
+    t.x = e->b->b;
+    n->transform = t;
 }
 
 /* Variable operands that are worth a packed copy: read once by a reduction, and again for every
@@ -262,7 +270,7 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
                                .unrolled_trips = 1};
     for (int a = 0; a < s->nr_spatial; a++)
         for (int l = 0; l < 4; l++)
-            out->s[a][l] = n->fixed[a] == l && l   ? s->extent[a]
+            out->s[a][l] = n->whole[a] && l == 3 ? s->extent[a]
                            : n->tile_knob[a] < 0 ? 1
                                                  : knob_factor(&k->knob[n->tile_knob[a]], c, l);
     if (n->vec >= 0) {
@@ -285,13 +293,9 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
                            : l       ? s->extent[s->nr_spatial + i]
                                      : 1;
         out->r0_trips *= out->r[i][0];
-        if (n->fixed[s->nr_spatial + i]) {
-            out->unrolled[i] = out->r[i][1] = s->extent[s->nr_spatial + i];
-        } else {
-            int64_t trips = s->nr_spatial + i == n->across ? out->vectors : out->r[i][1];
-            out->unrolled[i] = largest_divisor(trips, budget);
-            budget = out->unrolled[i] < trips ? 1 : budget / out->unrolled[i];
-        }
+        int64_t trips = s->nr_spatial + i == n->across ? out->vectors : out->r[i][1];
+        out->unrolled[i] = largest_divisor(trips, budget);
+        budget = out->unrolled[i] < trips ? 1 : budget / out->unrolled[i];
         out->unrolled_trips *= out->unrolled[i];
     }
 }
@@ -376,7 +380,7 @@ static int64_t least_lanes(int64_t extent, const struct sketch_target *t)
 
 static int expr_ops(const struct wl_expr *e)
 {
-    if (!e || e->op == WL_LITERAL || e->op == WL_LOAD || e->op == WL_TABLE)
+    if (!e || e->op == WL_LITERAL || e->op == WL_LOAD)
         return 0;
     return 1 + expr_ops(e->a) + expr_ops(e->b);
 }
@@ -487,7 +491,7 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
     int nr = s->nr_spatial + s->nr_reduce;
     for (int a = 0; a < nr; a++) {
         n->extent[a] = a == n->vec ? vec_extent(s->extent[a], &p->target) : s->extent[a];
-        if (n->extent[a] <= 1 || n->fixed[a] || (n->across >= 0 && a >= s->nr_spatial))
+        if (n->extent[a] <= 1 || a < n->plan->nr_outer || n->whole[a] || (n->across >= 0 && a >= s->nr_spatial))
             continue;
         knob_text(name, p, n, "tile_", s->axis[a]);
         n->tile_knob[a] =
@@ -562,9 +566,7 @@ static void set_default(const struct nest_plan *n, const struct sketch *k, struc
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
     int64_t tile = 1, sums = n->plan->target.registers / 2;
-    for (int a = 0; a < s->nr_spatial; a++)
-        tile *= n->fixed[a] == 3 ? s->extent[a] : 1;
-    for (int a = s->nr_spatial - 1; a >= 0; a--) {
+    for (int a = s->nr_spatial - 1; a >= n->plan->nr_outer; a--) {
         int64_t inner = 1;
         if (a == n->vec) {
             inner = best_lanes_tile(n->extent[a], &n->plan->target);
@@ -605,13 +607,20 @@ static bool add_sketch(const char *name, const struct workload *w,
     k->features = sketch_features;
     k->estimate = sketch_estimate;
     for (int i = 0; i < p->nr_nests; i++) {
-        plan_fixed(&p->nest[i]);
+        plan_transform(&p->nest[i]);
+        if (p->nest[i].transform.matrix)
+            continue;
         plan_packs(&p->nest[i]);
         plan_lanes(&p->nest[i]);
+        /* What is kept of a strip is in vectors of whole blocks. */
+        if (p->nr_outer && p->nest[i].vec >= 0)
+            p->nest[i].whole[p->nest[i].vec] = true;
         add_knobs(p, &p->nest[i], out, k);
     }
     k->start = (struct candidate){.sketch = out->nr_sketches - 1, .nr = k->nr_slots};
     for (int i = 0; i < p->nr_nests; i++) {
+        if (p->nest[i].transform.matrix)
+            continue;
         add_constraints(&p->nest[i], out, k);
         set_default(&p->nest[i], k, &k->start);
     }
@@ -621,20 +630,66 @@ static bool add_sketch(const char *name, const struct workload *w,
     return false;
 }
 
+/* What a strip's tiles take between the transforms: inputs and products of all channels. */
+static int64_t tile_bytes(const struct winograd_tiles *t, int m)
+{
+    return 4 * (int64_t)(m + 2) * (m + 2) * (t->channels_in + t->channels_out);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* `all` in as few parts of at most `most` as there can be, as equal as they can be. */
+static int64_t equal_part(int64_t all, int64_t most)
+{
+    return ceil_div(all, ceil_div(all, most));
+}
+
+/* Rows of tiles, or parts of one row, that take at most `bytes`. False where that is all of them, or
+ * too few to be worth it. */
+static bool strip_within(const struct winograd_tiles *t, int m, int64_t bytes,
+                         struct winograd_strip *out)
+{
+    int64_t most = bytes / tile_bytes(t, m);
+    if (most < MIN_STRIP_TILES || most >= t->images * t->rows * t->cols)
+        return false;
+    *out = (struct winograd_strip){1, 1, t->cols};
+    if (most >= t->cols)
+        out->rows = equal_part(t->rows, most / t->cols);
+    else
+        out->cols = equal_part(t->cols, most);
+    return true;
+}
+
 static void add_winograd(const struct workload *w, const struct sketch_target *target, int m,
-                         struct space *out)
+                         const struct winograd_strip *strip, const char *name, struct space *out)
 {
     struct workload *derived = ARENA_NEW(&out->arena, struct workload);
     struct plan *p = ARENA_NEW(&out->arena, struct plan);
-    if (!winograd_workload(w, m, derived, &p->derived, &p->from)) {
-        workload_release(derived);
-        return;
-    }
+    winograd_workload(w, m, strip, derived, &p->derived, &p->from);
     p->transform = m == 2 ? LAYOUT_WINOGRAD_2 : LAYOUT_WINOGRAD_4;
+    p->nr_outer = WINOGRAD_STRIP_AXES;
     const char *why = NULL;
-    add_sketch(m == 2 ? "winograd2" : "winograd4", derived, target, out, p, &why);
+    add_sketch(name, derived, target, out, p, &why);
     /* What the space holds of it lives as long as the space. */
     arena_adopt(&out->arena, &derived->arena);
+}
+
+/* The whole image at once, which reads each weight once; and in strips whose transforms stay in the
+ * second cache, with room for the weights that pass. */
+static void add_winograd_sketches(const struct workload *w, const struct sketch_target *target,
+                                  int m, struct space *out)
+{
+    struct winograd_tiles t;
+    struct winograd_strip strip;
+    if (!winograd_tiles(w, m, &t))
+        return;
+    add_winograd(w, target, m, &(struct winograd_strip){t.images, t.rows, t.cols},
+                 m == 2 ? "winograd2" : "winograd4", out);
+    if (strip_within(&t, m, target->l2_bytes * 5 / 8, &strip))
+        add_winograd(w, target, m, &strip, m == 2 ? "winograd2-strips" : "winograd4-strips", out);
 }
 
 int sketches_of(const struct workload *w, const struct sketch_target *target, struct space *out,
@@ -646,7 +701,7 @@ int sketches_of(const struct workload *w, const struct sketch_target *target, st
     if (!add_sketch("tiled", w, target, out, p, &why))
         return err_set(e, ERR_UNSUPPORTED, "workload \"%s\" has no valid default schedule: %s",
                        w->name, why ? why : "a knob is outside its values");
-    add_winograd(w, target, 4, out);
-    add_winograd(w, target, 2, out);
+    add_winograd_sketches(w, target, 4, out);
+    add_winograd_sketches(w, target, 2, out);
     return 0;
 }

@@ -12,6 +12,12 @@
  * where S3 is the register tile: unrolled, its last axis in vectors of the target's lanes. Its sums
  * stay in registers over R1; over R0 they wait in the output or in a write cache.
  *
+ * The sketches of a workload:
+ *   tiled             its stages as they are
+ *   winograd4, 2      of a 3x3 convolution: products in the domain of F(4x4,3x3), F(2x2,3x3); the
+ *                     transforms before and after are nests without knobs (lower_transform.c)
+ *   winograd4-strips  the same for one strip of tiles after the other
+ *
  * Knobs of a nest (prefixed "name." when a workload has several):
  *   tile_<axis>   split: S axis in 4 factors (S0,S1,S2,S3), R axis in 2 (R0,R1)
  *   order         permutation of the spatial axes in S0, S1 and S2

@@ -109,7 +109,7 @@ static void count_ops(struct view *v, const struct wl_expr *e)
     if (!e)
         return;
     v->guards += e->op == WL_LOAD && e->guarded;
-    if (e->op != WL_LITERAL && e->op != WL_LOAD && e->op != WL_TABLE) {
+    if (e->op != WL_LITERAL && e->op != WL_LOAD) {
         v->ops++;
         v->divisions += e->op == WL_DIV || e->op == WL_SQRT;
         v->calls += e->op == WL_EXP || e->op == WL_LOG || e->op == WL_TANH || e->op == WL_ERF ||
@@ -153,6 +153,8 @@ static void add_loops(struct view *v, const struct candidate *c)
     const struct wl_stage *s = v->s;
     int order[WL_MAX_AXES], nr = s->nr_spatial;
     nest_order(n, c, order);
+    for (int a = 0; a < n->plan->nr_outer; a++)
+        add_loop(v, a, s->extent[a], CUT_S0);
     for (int level = 0; level < 2; level++)
         for (int i = 0; i < nr; i++)
             add_loop(v, order[i], v->sh.s[order[i]][level], level ? CUT_S1 : CUT_S0);
@@ -409,6 +411,40 @@ static void put_anchor(const struct view *v, const struct candidate *c, float *x
     x[F_EXCESS] = lg(cycles / fmax(ops / (4.0 * n->plan->target.lanes), 1));
 }
 
+/* A transform: its products, the loads and stores of both of its steps, and what comes from, and
+ * goes to, beyond the cache that holds what a strip leaves to the next nest. */
+static void put_transform(const struct nest_plan *n, float *x)
+{
+    const struct transform *t = &n->transform;
+    const struct sketch_target *target = &n->plan->target;
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    double strips = 1, points = 1, lanes = 1, factors = 0;
+    for (int a = 0; a < s->nr_spatial; a++)
+        *(a < n->plan->nr_outer ? &strips : &points) *= (double)s->extent[a];
+    while (lanes < target->lanes && lanes < (double)s->extent[n->vec])
+        lanes *= 2;
+    for (int i = 0; i < t->rows * t->cols; i++)
+        factors += t->matrix[i] != 0;
+    double tiles = strips * points / (t->rows * t->rows * lanes); /* vectors of them */
+    double in = t->cols * t->cols, out = t->rows * t->rows, between = t->rows * t->cols;
+    double ops = tiles * factors * (t->rows + t->cols);
+    double moved = tiles * (in + 2 * between + out), bytes = 4 * lanes * tiles * (in + out);
+    bool fits = bytes / strips < 0.8 * (double)target->l2_bytes;
+    double cycles = cost.ops * ops + cost.loads * moved + tiles * (t->rows + t->cols) * cost.pass +
+                    bytes * (fits ? cost.l2 : cost.l3);
+    x[F_IS_SUM] = 1;
+    x[F_OPS] = lg(2 * lanes * ops);
+    x[F_POINTS] = lg(strips * points);
+    x[F_TERMS] = lg(in);
+    x[F_LANES] = (float)lanes;
+    x[F_TRIPS] = lg(strips);
+    x[F_THREADS] = (float)target->threads;
+    x[F_SET] = lg(bytes / strips);
+    x[F_L2_BYTES] = lg(fits ? 0 : bytes);
+    x[F_CYCLES] = lg(cycles);
+    x[F_EXCESS] = lg(cycles / fmax(cost.ops * ops, 1));
+}
+
 /* A copy made inside the loops, or before them, of what `b` reads. */
 static void put_copy(struct view *v, const struct fbuffer *b, enum place place,
                      const struct wl_expr *body, float *x)
@@ -476,6 +512,10 @@ int sketch_features(const struct sketch *k, const struct candidate *c, float (*r
     memset(row, 0, FEATURE_ROWS * sizeof *row);
     for (int i = 0; i < p->nr_nests && nr < FEATURE_ROWS; i++) {
         struct view v;
+        if (p->nest[i].transform.matrix) {
+            put_transform(&p->nest[i], row[nr++]);
+            continue;
+        }
         view_init(&v, &p->nest[i], c);
         float *anchor = row[nr++];
         put_anchor(&v, c, anchor);

@@ -57,17 +57,13 @@ static void make_matrices(int m, struct matrices *out)
     product(point, nr, -1, out->bt[nr]);
 }
 
-/* The outer products that the two-dimensional transforms are. */
-static float input2[4 * 4 * 4 * 4], input4[6 * 6 * 6 * 6];
-static float output2[2 * 2 * 4 * 4], output4[4 * 4 * 6 * 6];
+static float input2[4 * 4], input4[6 * 6], output2[2 * 4], output4[4 * 6];
 
-static void outer(double (*left)[WINOGRAD_MAX_A], int rows, int cols, float *out)
+static void copy_matrix(double (*from)[WINOGRAD_MAX_A], int rows, int cols, float *out)
 {
     for (int i = 0; i < rows; i++)
-        for (int j = 0; j < rows; j++)
-            for (int r = 0; r < cols; r++)
-                for (int s = 0; s < cols; s++)
-                    *out++ = (float)(left[i][r] * left[j][s]);
+        for (int j = 0; j < cols; j++)
+            *out++ = (float)from[i][j];
 }
 
 static void fill_tables_once(void)
@@ -75,8 +71,8 @@ static void fill_tables_once(void)
     for (int m = 2; m <= 4; m += 2) {
         struct matrices x;
         make_matrices(m, &x);
-        outer(x.bt, m + 2, m + 2, m == 2 ? input2 : input4);
-        outer(x.at, m, m + 2, m == 2 ? output2 : output4);
+        copy_matrix(x.bt, m + 2, m + 2, m == 2 ? input2 : input4);
+        copy_matrix(x.at, m, m + 2, m == 2 ? output2 : output4);
     }
 }
 
@@ -274,21 +270,60 @@ static const struct wl_expr *substitute(struct workload *w, const struct wl_expr
     return x;
 }
 
-static struct affine tile_index(int tile, int64_t m, int inside)
+/* Sizes of the derived workload. The first three axes of every stage but `pad` are the strips: of
+ * images, of rows of tiles, of columns of tiles; the rest is inside a strip. */
+struct shape {
+    int m, a;
+    int64_t block, k, c;
+    int64_t strips[3], tiles[3]; /* strips, and tiles of one: images, rows, columns */
+    int64_t padded[3];           /* images, rows, columns of the padded input */
+};
+
+enum { STRIP_N, STRIP_Y, STRIP_X, NR_STRIP_AXES };
+
+static void add_strip_axes(const struct shape *p, struct workload *out, int stage)
 {
-    return affine_add(affine_axis(tile, m), affine_axis(inside, 1));
+    static const char *const name[] = {"sn", "sy", "sx"};
+    for (int i = 0; i < NR_STRIP_AXES; i++)
+        workload_axis(out, stage, name[i], p->strips[i], false);
 }
 
-struct shape {
-    int64_t n, k, c, h, w, block, ty, tx;
-    int m, a;
-};
+/* The image (step 1), or the row or column of elements (step m), where the tile `axis` of a strip
+ * begins. */
+static struct affine of_tile(const struct shape *p, int strip, int axis)
+{
+    int64_t step = strip == STRIP_N ? 1 : p->m;
+    return affine_add(affine_axis(strip, p->tiles[strip] * step), affine_axis(axis, step));
+}
+
+/* Number of a tile in its strip. */
+static struct affine tile_number(const struct shape *p, int n, int ty, int tx)
+{
+    return affine_add(affine_axis(n, p->tiles[STRIP_Y] * p->tiles[STRIP_X]),
+                      affine_add(affine_axis(ty, p->tiles[STRIP_X]), affine_axis(tx, 1)));
+}
+
+/* In two dimensions: matrix[i, r] * (matrix[j, s] * x). */
+static const struct wl_expr *transform_of(struct workload *out, const float *matrix, int rows,
+                                          int cols, int i, int j, int r, int s,
+                                          const struct wl_expr *x)
+{
+    struct affine row = affine_add(affine_axis(i, cols), affine_axis(r, 1));
+    struct affine col = affine_add(affine_axis(j, cols), affine_axis(s, 1));
+    x = wl_binary(out, WL_MUL, wl_table(out, matrix, rows * cols, col), x);
+    return wl_binary(out, WL_MUL, wl_table(out, matrix, rows * cols, row), x);
+}
+
+static int64_t tiles_of_strip(const struct shape *p)
+{
+    return p->tiles[STRIP_N] * p->tiles[STRIP_Y] * p->tiles[STRIP_X];
+}
 
 static int add_padded_input(const struct workload *w, const struct conv *c,
                             const struct shape *p, struct workload *out)
 {
     struct layout l = layout_plain(
-        5, (int64_t[]){p->n, p->c, p->ty * p->m + 2, p->tx * p->m + 2, p->block});
+        5, (int64_t[]){p->padded[0], p->c, p->padded[1], p->padded[2], p->block});
     int padded = workload_tensor(out, "pad", WL_TEMP, &l);
     int s = workload_stage(out, "pad", padded, WL_NONE);
     static const char *const name[] = {"n", "c", "y", "x", "ci"};
@@ -304,108 +339,133 @@ static int add_padded_input(const struct workload *w, const struct conv *c,
     return padded;
 }
 
-/* v[i * a + j, n, c, ty * TX + tx, ci] = sum over r, s of table * padded[n, c, ty m + r, tx m + s, ci] */
+/* v[i a + j, c, t, ci] = sum over r, s of B[i, r] B[j, s] padded[n, c, y + r, x + s, ci] */
 static int add_input_transform(const struct shape *p, int padded, struct workload *out)
 {
-    struct layout l = layout_plain(
-        5, (int64_t[]){(int64_t)p->a * p->a, p->n, p->c, p->ty * p->tx, p->block});
+    struct layout l =
+        layout_plain(4, (int64_t[]){(int64_t)p->a * p->a, p->c, tiles_of_strip(p), p->block});
     int v = workload_tensor(out, "v", WL_TEMP, &l);
-    int s = workload_stage(out, "vin", v, WL_SUM);
-    int n = workload_axis(out, s, "n", p->n, false), c = workload_axis(out, s, "c", p->c, false);
-    int ty = workload_axis(out, s, "ty", p->ty, false);
-    int tx = workload_axis(out, s, "tx", p->tx, false);
-    int i = workload_axis(out, s, "i", p->a, false), j = workload_axis(out, s, "j", p->a, false);
-    int ci = workload_axis(out, s, "ci", p->block, false);
-    int r = workload_axis(out, s, "r", p->a, true), t = workload_axis(out, s, "s", p->a, true);
-    struct wl_stage *st = &out->stage[s];
-    st->out_idx[0] = affine_add(affine_axis(i, p->a), affine_axis(j, 1));
-    st->out_idx[1] = affine_axis(n, 1);
-    st->out_idx[2] = affine_axis(c, 1);
-    st->out_idx[3] = affine_add(affine_axis(ty, p->tx), affine_axis(tx, 1));
-    st->out_idx[4] = affine_axis(ci, 1);
-    struct affine at = affine_add(affine_add(affine_axis(i, (int64_t)p->a * p->a * p->a),
-                                             affine_axis(j, (int64_t)p->a * p->a)),
-                                  affine_add(affine_axis(r, p->a), affine_axis(t, 1)));
-    struct affine from[LAYOUT_MAX_DIMS] = {affine_axis(n, 1), affine_axis(c, 1),
-                                           tile_index(ty, p->m, r), tile_index(tx, p->m, t),
-                                           affine_axis(ci, 1)};
-    int size = p->a * p->a * p->a * p->a;
-    st->body = wl_binary(out, WL_MUL, wl_table(out, winograd_input_table(p->m), size, at),
-                         wl_load(out, padded, from));
+    int st = workload_stage(out, "vin", v, WL_SUM);
+    add_strip_axes(p, out, st);
+    int n = workload_axis(out, st, "n", p->tiles[STRIP_N], false);
+    int c = workload_axis(out, st, "c", p->c, false);
+    int ty = workload_axis(out, st, "ty", p->tiles[STRIP_Y], false);
+    int tx = workload_axis(out, st, "tx", p->tiles[STRIP_X], false);
+    int i = workload_axis(out, st, "i", p->a, false), j = workload_axis(out, st, "j", p->a, false);
+    int ci = workload_axis(out, st, "ci", p->block, false);
+    int r = workload_axis(out, st, "r", p->a, true), s = workload_axis(out, st, "s", p->a, true);
+    struct affine to[LAYOUT_MAX_DIMS] = {affine_add(affine_axis(i, p->a), affine_axis(j, 1)),
+                                         affine_axis(c, 1), tile_number(p, n, ty, tx),
+                                         affine_axis(ci, 1)};
+    struct affine from[LAYOUT_MAX_DIMS] = {
+        of_tile(p, STRIP_N, n), affine_axis(c, 1),
+        affine_add(of_tile(p, STRIP_Y, ty), affine_axis(r, 1)),
+        affine_add(of_tile(p, STRIP_X, tx), affine_axis(s, 1)), affine_axis(ci, 1)};
+    memcpy(out->stage[st].out_idx, to, sizeof to);
+    out->stage[st].body = transform_of(out, winograd_input_table(p->m), p->a, p->a, i, j, r, s,
+                                       wl_load(out, padded, from));
     return v;
 }
 
-/* q[xi, n, k, t, ki] = sum over c, ci of v[xi, n, c, t, ci] * u[xi, k b + ki, c b + ci] */
+/* q[xi, k, t, ki] = sum over c, ci of v[xi, c, t, ci] u[xi, k b + ki, c b + ci] */
 static int add_products(const struct shape *p, int v, int u, struct workload *out)
 {
-    struct layout l = layout_plain(
-        5, (int64_t[]){(int64_t)p->a * p->a, p->n, p->k, p->ty * p->tx, p->block});
+    struct layout l =
+        layout_plain(4, (int64_t[]){(int64_t)p->a * p->a, p->k, tiles_of_strip(p), p->block});
     int q = workload_tensor(out, "q", WL_TEMP, &l);
-    int s = workload_stage(out, "mul", q, WL_SUM);
-    static const char *const name[] = {"xi", "n", "k", "t", "ki"};
-    for (int d = 0; d < 5; d++)
-        workload_axis(out, s, name[d], l.l[d], false);
-    int c = workload_axis(out, s, "c", p->c, true), ci = workload_axis(out, s, "ci", p->block, true);
-    struct affine x[LAYOUT_MAX_DIMS] = {affine_axis(0, 1), affine_axis(1, 1), affine_axis(c, 1),
-                                        affine_axis(3, 1), affine_axis(ci, 1)};
+    int st = workload_stage(out, "mul", q, WL_SUM);
+    add_strip_axes(p, out, st);
+    static const char *const name[] = {"xi", "k", "t", "ki"};
+    int axis[4];
+    struct affine to[LAYOUT_MAX_DIMS] = {{0}};
+    for (int d = 0; d < 4; d++) {
+        axis[d] = workload_axis(out, st, name[d], l.l[d], false);
+        to[d] = affine_axis(axis[d], 1);
+    }
+    int c = workload_axis(out, st, "c", p->c, true);
+    int ci = workload_axis(out, st, "ci", p->block, true);
+    struct affine x[LAYOUT_MAX_DIMS] = {affine_axis(axis[0], 1), affine_axis(c, 1),
+                                        affine_axis(axis[2], 1), affine_axis(ci, 1)};
     struct affine w[LAYOUT_MAX_DIMS] = {
-        affine_axis(0, 1), affine_add(affine_axis(2, p->block), affine_axis(4, 1)),
+        affine_axis(axis[0], 1), affine_add(affine_axis(axis[1], p->block), affine_axis(axis[3], 1)),
         affine_add(affine_axis(c, p->block), affine_axis(ci, 1))};
-    out->stage[s].body =
+    memcpy(out->stage[st].out_idx, to, sizeof to);
+    out->stage[st].body =
         wl_binary(out, WL_MUL, wl_load(out, v, x), wl_load_guarded(out, u, w, 0));
     return q;
 }
 
-/* y[n, k, ty m + p, tx m + q, ki] = sum over i, j of table * q[i a + j, n, k, ty TX + tx, ki] */
+/* y[n, k, y + p, x + q, ki] = epilogue(sum over i, j of A[p, i] A[q, j] q[i a + j, k, t, ki]) */
 static void add_output_transform(const struct workload *w, const struct conv *c,
                                  const struct shape *p, int q, struct workload *out)
 {
     int last = c->epilogue >= 0 ? c->epilogue : c->stage, y = w->stage[last].out, to = y;
     struct layout l = layout_plain(
-        7, (int64_t[]){p->n, p->k, p->ty, p->tx, p->m, p->m, p->block});
+        7, (int64_t[]){p->tiles[STRIP_N], p->k, p->tiles[STRIP_Y], p->tiles[STRIP_X], p->m, p->m,
+                       p->block});
     if (c->epilogue >= 0)
         to = workload_tensor(out, "tile", WL_TEMP, &l);
     static const char *const name[] = {"n", "k", "ty", "tx", "p", "q", "ki"};
-    int s = workload_stage(out, "vout", to, WL_SUM);
-    for (int d = 0; d < 7; d++)
-        workload_axis(out, s, name[d], l.l[d], false);
-    int i = workload_axis(out, s, "i", p->a, true), j = workload_axis(out, s, "j", p->a, true);
-    int64_t aa = (int64_t)p->a * p->a;
-    struct affine at = affine_add(affine_add(affine_axis(4, p->m * aa), affine_axis(5, aa)),
-                                  affine_add(affine_axis(i, p->a), affine_axis(j, 1)));
-    struct affine from[LAYOUT_MAX_DIMS] = {
-        affine_add(affine_axis(i, p->a), affine_axis(j, 1)), affine_axis(0, 1), affine_axis(1, 1),
-        affine_add(affine_axis(2, p->tx), affine_axis(3, 1)), affine_axis(6, 1)};
-    out->stage[s].body = wl_binary(
-        out, WL_MUL, wl_table(out, winograd_output_table(p->m), (int)(p->m * p->m * aa), at),
-        wl_load(out, q, from));
-    struct affine place[LAYOUT_MAX_DIMS] = {affine_axis(0, 1), affine_axis(1, 1),
-                                            tile_index(2, p->m, 4), tile_index(3, p->m, 5),
-                                            affine_axis(6, 1)};
-    int final = s;
+    enum { N, K, TY, TX, P, Q, KI };
+    int st = workload_stage(out, "vout", to, WL_SUM), axis[7];
+    struct affine id[LAYOUT_MAX_DIMS] = {{0}};
+    add_strip_axes(p, out, st);
+    for (int d = 0; d < 7; d++) {
+        axis[d] = workload_axis(out, st, name[d], l.l[d], false);
+        id[d] = affine_axis(axis[d], 1);
+    }
+    int i = workload_axis(out, st, "i", p->a, true), j = workload_axis(out, st, "j", p->a, true);
+    struct affine from[LAYOUT_MAX_DIMS] = {affine_add(affine_axis(i, p->a), affine_axis(j, 1)),
+                                           id[K], tile_number(p, axis[N], axis[TY], axis[TX]),
+                                           id[KI]};
+    out->stage[st].body = transform_of(out, winograd_output_table(p->m), p->m, p->a, axis[P],
+                                       axis[Q], i, j, wl_load(out, q, from));
+    struct affine place[LAYOUT_MAX_DIMS] = {
+        of_tile(p, STRIP_N, axis[N]), id[K], affine_add(of_tile(p, STRIP_Y, axis[TY]), id[P]),
+        affine_add(of_tile(p, STRIP_X, axis[TX]), id[Q]), id[KI]};
+    int final = st;
     if (c->epilogue >= 0) {
+        memcpy(out->stage[st].out_idx, id, sizeof id);
         final = workload_stage(out, w->stage[c->epilogue].name, y, WL_NONE);
-        struct affine id[LAYOUT_MAX_DIMS] = {{0}};
+        add_strip_axes(p, out, final);
         for (int d = 0; d < 7; d++)
-            id[d] = affine_axis(workload_axis(out, final, name[d], l.l[d], false), 1);
+            workload_axis(out, final, name[d], l.l[d], false);
         out->stage[final].body = substitute(out, w->stage[c->epilogue].body, place,
                                             w->stage[c->stage].out, to, id);
     }
     memcpy(out->stage[final].out_idx, place, sizeof place);
 }
 
-bool winograd_workload(const struct workload *w, int m, struct workload *out, int *weights,
-                       int *from)
+bool winograd_tiles(const struct workload *w, int m, struct winograd_tiles *out)
 {
     struct conv c;
     if (!find_conv(w, &c) || w->nr_tensors + 8 > WL_MAX_TENSORS)
         return false;
     const struct wl_stage *s = &w->stage[c.stage];
-    struct shape p = {.n = s->extent[c.n], .k = s->extent[c.k], .c = s->extent[c.c],
-                      .h = s->extent[c.y], .w = s->extent[c.x_], .block = c.block,
-                      .m = m, .a = m + 2};
-    p.ty = (p.h + m - 1) / m;
-    p.tx = (p.w + m - 1) / m;
+    *out = (struct winograd_tiles){.images = s->extent[c.n],
+                                   .rows = (s->extent[c.y] + m - 1) / m,
+                                   .cols = (s->extent[c.x_] + m - 1) / m,
+                                   .channels_in = s->extent[c.c] * c.block,
+                                   .channels_out = s->extent[c.k] * c.block};
+    return true;
+}
+
+void winograd_workload(const struct workload *w, int m, const struct winograd_strip *strip,
+                       struct workload *out, int *weights, int *from)
+{
+    struct conv c;
+    struct winograd_tiles t;
+    bool found = find_conv(w, &c) && winograd_tiles(w, m, &t);
+    assert(found);
+    (void)found;
+    struct shape p = {.m = m, .a = m + 2, .block = c.block, .k = t.channels_out / c.block,
+                      .c = t.channels_in / c.block,
+                      .tiles = {strip->images, strip->rows, strip->cols}};
+    int64_t all[] = {t.images, t.rows, t.cols};
+    for (int i = 0; i < NR_STRIP_AXES; i++) {
+        p.strips[i] = (all[i] + p.tiles[i] - 1) / p.tiles[i];
+        p.padded[i] = p.strips[i] * p.tiles[i] * (i ? m : 1) + (i ? 2 : 0);
+    }
     workload_init(out, w->name);
     out->nr_tensors = w->nr_tensors;
     memcpy(out->tensor, w->tensor, sizeof out->tensor);
@@ -418,5 +478,4 @@ bool winograd_workload(const struct workload *w, int m, struct workload *out, in
     add_output_transform(w, &c, &p, q, out);
     *weights = u;
     *from = c.w->tensor;
-    return true;
 }
