@@ -187,6 +187,54 @@ static void winograd_in_strips_computes_the_convolution(void **state)
     }
 }
 
+/* The flag `knob` of the default schedule, set; false where there is none. */
+static bool set_flag(const struct space *s, const char *knob, struct candidate *c)
+{
+    const struct sketch *k = s->sketch[0];
+    *c = k->start;
+    for (int i = 0; i < k->nr_knobs; i++)
+        if (strcmp(k->knob[i].name, knob) == 0) {
+            c->v[k->knob[i].slot] = 1;
+            return true;
+        }
+    return false;
+}
+
+/* Of an image that is padded, a register tile that covers whole rows leaves out the taps beside them,
+ * and rows of padding are passed over; without padding there is nothing to skip. */
+static void taps_on_padding_are_skipped(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct task_list list = {0};
+    struct space space;
+    struct candidate c;
+    struct loop_program p;
+    struct strbuf text = {0};
+    struct model_options o = {.block = 8};
+    if (model_task_from_name("conv2d:C=8,H=7,K=8,R=3,pad=1", &o, &list, &e) ||
+        model_task_from_name("conv2d:C=8,H=7,K=8,R=3,pad=0", &o, &list, &e))
+        fail_msg("%s", e.msg);
+    for (int i = 0; i < 2; i++) {
+        space_init(&space);
+        assert_int_equal(sketches_of(&list.task[i]->wl, &target, &space, &e), 0);
+        assert_int_equal(set_flag(&space, "skip_padding", &c), i == 0);
+        if (i == 0) {
+            assert_int_equal(lower(&list.task[i]->wl, &space, &c, &p, &e), 0);
+            loop_program_print(&p, &text);
+            assert_non_null(strstr(strbuf_text(&text), "in vain unless"));
+            assert_non_null(strstr(strbuf_text(&text), "if "));
+            loop_program_release(&p);
+        }
+        space_release(&space);
+    }
+    strbuf_release(&text);
+    task_list_release(&list);
+    check_named("maxpool:C=16,H=9,R=3,stride=2,pad=1", 8, 60);
+    check_named("avgpool:C=16,H=9,R=3,stride=1,pad=1", 8, 60);
+    check_named("depthwise:C=16,H=7,R=5,pad=2", 8, 60);
+}
+
 /* Does the default schedule add up lanes? */
 static bool adds_lanes(const char *name)
 {
@@ -245,6 +293,7 @@ int main(void)
         cmocka_unit_test(rows_are_in_vectors_where_they_would_be_gathered),
         cmocka_unit_test(winograd_sketches_compute_the_convolution),
         cmocka_unit_test(winograd_in_strips_computes_the_convolution),
+        cmocka_unit_test(taps_on_padding_are_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

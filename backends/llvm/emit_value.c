@@ -557,8 +557,21 @@ static void store_lanes(struct emitter *m, LLVMValueRef v, LLVMValueRef pointer,
     }
 }
 
+/* Is it known that one of the ranges does not hold? */
+static bool known_not_to_hold(const struct emitter *m, const struct lp_cond *c)
+{
+    for (int i = 0; i < c->nr; i++) {
+        struct split s = split_affine(m, &c->r[i].a);
+        if (!s.nr && !s.step && (s.constant < c->r[i].lo || s.constant >= c->r[i].hi))
+            return true;
+    }
+    return false;
+}
+
 void emit_store(struct emitter *m, const struct lp_node *n)
 {
+    if (known_not_to_hold(m, &n->hint))
+        return;
     struct truth where = emit_truth(m, &n->cond);
     if (where.kind == TRUTH_CONST && !where.yes)
         return;

@@ -158,7 +158,7 @@ static void run_list(struct machine *m, const struct lp_node *n)
             run_list(m, eval_cond(m, &n->cond) ? n->body : n->other);
             break;
         case LP_STORE:
-            if (eval_cond(m, &n->cond)) {
+            if (eval_cond(m, &n->cond) && eval_cond(m, &n->hint)) {
                 float v = eval_expr(m, n->value);
                 *element(m, n->buf, &n->at) = v;
             }

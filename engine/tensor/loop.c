@@ -173,6 +173,10 @@ static void print_list(const struct loop_program *p, const struct lp_node *n, in
                 strbuf_adds(out, " where ");
                 print_cond(p, &n->cond, out);
             }
+            if (n->hint.nr) {
+                strbuf_adds(out, " in vain unless ");
+                print_cond(p, &n->hint, out);
+            }
             strbuf_adds(out, "\n");
             break;
         }

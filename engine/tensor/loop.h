@@ -81,6 +81,8 @@ struct lp_node {
     int64_t extent[LP_MAX_PARALLEL];
 
     struct lp_cond cond;  /* LP_IF; LP_STORE: store only where it holds */
+    struct lp_cond hint;  /* LP_STORE: where it does not hold the store changes nothing; a generator
+                             leaves out what it knows to be so */
 
     int buf;              /* LP_STORE */
     struct lp_affine at;

@@ -59,6 +59,27 @@ void lower_begin_axes(struct lowering *L)
     }
 }
 
+/* The register tile, its longest side outermost: what is read for the others is then kept in the
+ * fewest registers, beside the sums. */
+static void add_tile_loops(struct lowering *L)
+{
+    const struct wl_stage *s = &L->w->stage[L->n->anchor];
+    bool done[WL_MAX_AXES] = {false};
+    for (int k = 0; k < s->nr_spatial; k++) {
+        int longest = -1;
+        int64_t most = 0;
+        for (int a = 0; a < s->nr_spatial; a++) {
+            int64_t extent = a == L->n->vec ? L->sh.vectors : L->sh.s[a][3];
+            if (!done[a] && extent > most) {
+                longest = a;
+                most = extent;
+            }
+        }
+        done[longest] = true;
+        add_loop(L, longest, L_S3, most, longest == L->n->vec ? L->sh.lanes : 1);
+    }
+}
+
 static void make_loops(struct lowering *L)
 {
     const struct wl_stage *s = &L->w->stage[L->n->anchor];
@@ -85,9 +106,7 @@ static void make_loops(struct lowering *L)
             else
                 add_loop(L, nr_s + i, L_RU, sh->unrolled[i], step);
         }
-    for (int a = 0; a < nr_s; a++)
-        add_loop(L, a, L_S3, a == L->n->vec ? sh->vectors : sh->s[a][3],
-                 a == L->n->vec ? sh->lanes : 1);
+    add_tile_loops(L);
     L->lane_loop = -1;
     if (L->n->vec >= 0 || L->n->across >= 0)
         add_loop(L, L->n->vec >= 0 ? L->n->vec : L->n->across, L_LANE, sh->lanes, 1);
@@ -279,8 +298,9 @@ static struct lp_node *lower_tile(struct lowering *L)
 
     lower_pack_constants(L, s->body);
     const struct lp_expr *body = lower_convert(L, s->body, L->axis);
-    struct lp_node *update = lower_wrap(
-        L, L_R1, L_LANE, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)));
+    struct lp_cond taps = lower_taps(L);
+    struct lp_node *update = lower_wrap_update(
+        L, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)), &taps);
     struct lp_node *zero =
         lower_wrap(L, L_S3, L_LANE,
                    lower_node_store(L, acc, &reg, lower_expr_literal(L, wl_neutral(s->combine))));

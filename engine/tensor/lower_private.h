@@ -141,6 +141,15 @@ struct lp_node *lower_store_output(struct lowering *L, const struct wl_stage *s,
 struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to,
                            struct lp_node *body);
 
+/* lower_skip.c */
+
+/* What holds of the taps of the register tile that are no padding, as far as these are to be skipped. */
+struct lp_cond lower_taps(struct lowering *L);
+
+/* Wraps the update of an accumulator in the loops inside S2, with what skips taps. */
+struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update,
+                                  const struct lp_cond *taps);
+
 /* lower_transform.c: the loops of a nest that is a transform. */
 struct lp_node *lower_transform(struct lowering *L);
 

@@ -16,6 +16,9 @@ struct producer {
     int knob; /* at_; -1: always inline */
 };
 
+/* Most operations in the unrolled body of a reduction: compile time is 25-30 us each. */
+enum { MAX_BODY_OPS = 640 };
+
 struct pack_plan {
     int tensor;
     int knob; /* pack_ */
@@ -43,7 +46,7 @@ struct nest_plan {
     int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1, or the axis fixed */
     bool whole[WL_MAX_AXES];    /* all of the axis is in the register tile; it has no knob */
     struct transform transform; /* a nest of this kind has no knobs */
-    int order_knob, unroll_knob, cache_knob;
+    int order_knob, unroll_knob, cache_knob, skip_knob;
     int nr_order, order_axis[WL_MAX_AXES]; /* what the order knob permutes */
     const struct plan *plan;
 };
@@ -93,6 +96,10 @@ const struct wl_expr *expr_find_load(const struct wl_expr *e, int tensor, int *n
 /* May a copy of what this load reads be laid out in the order of the loops: does every index depend
  * on one axis only, and every axis occur in one index only? */
 bool load_is_separable(const struct wl_expr *load, int nr_dims, int nr_axes);
+
+/* The load of a padded copy that makes a reduction's body neutral wherever it reads padding, which
+ * is where the load `*inside` of the copy's own body leaves its tensor; NULL for none. */
+const struct wl_expr *plan_padded_load(const struct nest_plan *n, const struct wl_expr **inside);
 
 /* Decides `vec` and `across`, from the packs and fixed axes. */
 void plan_lanes(struct nest_plan *n);

@@ -13,9 +13,6 @@
 #include "engine/tensor/plan.h"
 #include "engine/tensor/winograd.h"
 
-/* Most operations in the unrolled body of a reduction: compile time is 25-30 us each. */
-enum { MAX_BODY_OPS = 640 };
-
 /* Of fewer tiles together each weight would be read for too little. */
 enum { MIN_STRIP_TILES = 8 };
 
@@ -143,7 +140,8 @@ static void plan_nests(struct plan *p)
         struct nest_plan *n = &p->nest[p->nr_nests++];
         *n = (struct nest_plan){.anchor = s, .epilogue = -1, .vec = -1, .across = -1,
                                 .plan = p,
-                                .order_knob = -1, .unroll_knob = -1, .cache_knob = -1};
+                                .order_knob = -1, .unroll_knob = -1, .cache_knob = -1,
+                                .skip_knob = -1};
         for (int a = 0; a < WL_MAX_AXES; a++)
             n->tile_knob[a] = -1;
         if (w->stage[s].nr_reduce && reader[s] >= 0 && fate[reader[s]] == FATE_EPILOGUE)
@@ -519,6 +517,11 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
             knob_text(name, p, n, "at_", w->stage[n->producer[i].stage].name);
             n->producer[i].knob = sketch_choice(sp, k, name, 5, all_places);
         }
+    const struct wl_expr *inside;
+    if (n->across < 0 && plan_padded_load(n, &inside)) {
+        knob_text(name, p, n, "skip_padding", "");
+        n->skip_knob = sketch_flag(sp, k, name);
+    }
     for (int i = 0; i < n->nr_packs; i++) {
         knob_text(name, p, n, "pack_", w->tensor[n->pack[i].tensor].name);
         n->pack[i].knob = sketch_choice(sp, k, name, 4, pack_places);

@@ -52,6 +52,7 @@ enum column {
     F_CACHE,
     F_GUARDS,
     F_INLINED,
+    F_SKIPPED,                    /* share of the work that is taps on padding and passed over */
     F_PLACE,                      /* of a copy */
     F_VISITS,                     /* how often it is made */
     F_SET,                        /* footprint of all buffers at each cut */
@@ -96,6 +97,7 @@ struct view {
     struct fbuffer buffer[1 + BUFFER_LOADS];
     double set[NR_CUTS]; /* footprint of all buffers */
     double ops, divisions, calls, guards;
+    double skipped;
 };
 
 static float lg(double x)
@@ -117,6 +119,51 @@ static void count_ops(struct view *v, const struct wl_expr *e)
     }
     count_ops(v, e->a);
     count_ops(v, e->b);
+}
+
+/* Values of f = base + sum of coef * axis over all points that lie in 0 .. dim - 1: their share. f
+ * has few axes, each with few values. */
+static double share_inside(const struct wl_stage *s, const struct affine *f, int axis, int64_t value,
+                           int64_t dim)
+{
+    while (axis < s->nr_spatial + s->nr_reduce && !f->coef[axis])
+        axis++;
+    if (axis == s->nr_spatial + s->nr_reduce)
+        return value >= 0 && value < dim;
+    double sum = 0;
+    for (int64_t i = 0; i < s->extent[axis]; i++)
+        sum += share_inside(s, f, axis + 1, value + f->coef[axis] * i, dim);
+    return sum / (double)s->extent[axis];
+}
+
+/* Rows of padding are passed over where the register tile has one row only, columns where it has all
+ * of them (lower_skip.c). */
+static double skipped_share(const struct view *v, const struct candidate *c)
+{
+    const struct nest_plan *n = v->n;
+    const struct wl_expr *inside, *load = plan_padded_load(n, &inside);
+    if (n->skip_knob < 0 || !knob_value(&n->plan->sketch->knob[n->skip_knob], c))
+        return 0;
+    double done = 1;
+    for (int d = 0; d < n->plan->w->tensor[inside->tensor].nr_dims; d++) {
+        struct affine f = affine_const(inside->idx[d].base);
+        for (int k = 0; k < LAYOUT_MAX_DIMS; k++) {
+            struct affine part = load->idx[k];
+            part.base *= inside->idx[d].coef[k];
+            for (int a = 0; a < WL_MAX_AXES; a++)
+                part.coef[a] *= inside->idx[d].coef[k];
+            f = affine_add(f, part);
+        }
+        bool one = true, all = true;
+        for (int a = 0; a < v->s->nr_spatial; a++)
+            if (f.coef[a]) {
+                one &= v->sh.s[a][3] == 1;
+                all &= v->sh.s[a][3] == v->s->extent[a];
+            }
+        if (one || all)
+            done *= share_inside(v->s, &f, 0, f.base, n->plan->w->tensor[inside->tensor].dim[d]);
+    }
+    return 1 - done;
 }
 
 static void add_buffer(struct view *v, int tensor, const struct affine *idx)
@@ -237,6 +284,7 @@ static void view_init(struct view *v, const struct nest_plan *n, const struct ca
             v->buffer[j - 1] = t;
         }
     count_ops(v, v->s->body);
+    v->skipped = skipped_share(v, c);
 }
 
 static double trips_outside(const struct view *v, enum cut cut)
@@ -360,6 +408,8 @@ static double anchor_cycles(const struct view *v)
     double chains = (double)sh->tile_vectors * (v->n->across >= 0 ? steps : 1), loads = 0;
     for (int i = 1; i < v->nr_buffers; i++)
         loads += load_cycles(v, &v->buffer[i]);
+    passes *= 1 - v->skipped;
+    vectors *= 1 - v->skipped;
     double part[] = {
         vectors *
             (cost.ops * fmax(v->ops, 1) + cost.call * v->calls + cost.division * v->divisions),
@@ -404,6 +454,7 @@ static void put_anchor(const struct view *v, const struct candidate *c, float *x
     x[F_ACROSS] = n->across >= 0;
     x[F_CACHE] = n->cache_knob >= 0 && c->v[n->plan->sketch->knob[n->cache_knob].slot];
     x[F_GUARDS] = (float)v->guards;
+    x[F_SKIPPED] = (float)v->skipped;
     put_loops(v, x);
     put_memory(v, ops, x);
     double cycles = anchor_cycles(v);
