@@ -43,7 +43,7 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
     int var = lower_new_var(L, name, level);
     if (L->failed)
         return;
-    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride};
+    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride, false};
     lp_affine_term(&L->axis[axis].a, var, stride);
     if (level == L_LANE)
         L->lane_loop = L->nr_loops - 1;
@@ -114,17 +114,21 @@ static void make_loops(struct lowering *L)
 
 static enum lp_loop loop_kind(const struct loop_var *v)
 {
-    return v->level == L_LANE ? LP_VECTOR : v->level >= L_RU ? LP_UNROLL : LP_SERIAL;
+    return v->level == L_LANE ? LP_VECTOR : v->level >= L_RU || v->unroll ? LP_UNROLL : LP_SERIAL;
+}
+
+struct lp_node *lower_wrap_one(struct lowering *L, int i, struct lp_node *body)
+{
+    const struct loop_var *v = &L->loop[i];
+    return lower_node_for(L, loop_kind(v), v->var, v->extent, body);
 }
 
 /* Wraps `body` in the loops of levels from .. to, the first outermost. */
 struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to, struct lp_node *body)
 {
-    for (int i = L->nr_loops - 1; i >= 0; i--) {
-        const struct loop_var *v = &L->loop[i];
-        if (v->level >= from && v->level <= to)
-            body = lower_node_for(L, loop_kind(v), v->var, v->extent, body);
-    }
+    for (int i = L->nr_loops - 1; i >= 0; i--)
+        if (L->loop[i].level >= from && L->loop[i].level <= to)
+            body = lower_wrap_one(L, i, body);
     return body;
 }
 
@@ -297,10 +301,11 @@ static struct lp_node *lower_tile(struct lowering *L)
     const struct lp_expr *sum = lower_expr_load(L, acc, &reg);
 
     lower_pack_constants(L, s->body);
+    lower_skip_taps(L);
     const struct lp_expr *body = lower_convert(L, s->body, L->axis);
-    struct lp_cond taps = lower_taps(L);
+    L->given.nr = 0;
     struct lp_node *update = lower_wrap_update(
-        L, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)), &taps);
+        L, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)));
     struct lp_node *zero =
         lower_wrap(L, L_S3, L_LANE,
                    lower_node_store(L, acc, &reg, lower_expr_literal(L, wl_neutral(s->combine))));
@@ -366,6 +371,8 @@ struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, co
 
 static struct lp_node *wrap_outer(struct lowering *L, struct lp_node *body)
 {
+    if (L->p->target.threads == 1 || L->in_strips)
+        return lower_wrap(L, L_S0, L_S0, body);
     int nr = 0, var[WL_MAX_AXES];
     int64_t extent[WL_MAX_AXES];
     for (int i = 0; i < L->nr_loops; i++)

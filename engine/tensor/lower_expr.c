@@ -168,14 +168,27 @@ struct axis_value lower_value_of(const struct affine *f, const struct axis_value
     return v;
 }
 
+static bool is_given(const struct lowering *L, const struct lp_range *r)
+{
+    for (int i = 0; i < L->given.nr; i++) {
+        const struct lp_range *g = &L->given.r[i];
+        struct lp_affine minus = lp_affine_scale(&g->a, -1), gap = lp_affine_add(&r->a, &minus);
+        if (!gap.nr && g->lo + gap.base >= r->lo && g->hi + gap.base <= r->hi)
+            return true;
+    }
+    return false;
+}
+
 const struct lp_expr *lower_guard(struct lowering *L, const struct lp_expr *x,
                                   const struct wl_tensor *t, const struct axis_value *idx,
                                   float pad)
 {
     struct lp_cond cond = {0};
-    for (int d = 0; d < t->nr_dims; d++)
-        if (idx[d].lo < 0 || idx[d].hi >= t->dim[d])
-            lower_ask(L, L->assumed ? L->assumed : &cond, (struct lp_range){idx[d].a, 0, t->dim[d]});
+    for (int d = 0; d < t->nr_dims; d++) {
+        struct lp_range r = {idx[d].a, 0, t->dim[d]};
+        if ((idx[d].lo < 0 || idx[d].hi >= t->dim[d]) && !is_given(L, &r))
+            lower_ask(L, L->assumed ? L->assumed : &cond, r);
+    }
     if (!cond.nr)
         return x;
     struct lp_expr *g = lower_expr_new(L, LP_GUARD);

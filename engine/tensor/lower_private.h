@@ -16,6 +16,7 @@ struct loop_var {
     int var, axis;
     enum level level;
     int64_t extent, stride;
+    bool unroll; /* although its level is not unrolled: lower_skip.c */
 };
 
 /* What an axis is, at a place in the program: an affine form and the values it takes. */
@@ -57,6 +58,8 @@ struct lowering {
     int nr_sources;
     struct source source[MAX_SOURCES];
     int lane_loop; /* index in loop[], -1 for none */
+    struct lp_cond rows, columns, given; /* of taps that are no padding: asked by branches; known when
+                                            code is made; both, where loads of the body are */
     struct lp_cond *assumed; /* where not NULL: what would be asked is taken as given, and noted here */
 };
 
@@ -124,6 +127,9 @@ void lower_begin_axes(struct lowering *L);
 /* The widest vectors that `extent` elements are a whole number of. */
 int lower_lanes_of(const struct lowering *L, int64_t extent);
 
+/* Wraps `body` in loop[i]. */
+struct lp_node *lower_wrap_one(struct lowering *L, int i, struct lp_node *body);
+
 /* The outermost loops of a nest, the first one outermost: in parallel, where threads are to share
  * the nest and do not share strips. */
 struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, const int64_t *extent,
@@ -143,12 +149,11 @@ struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to,
 
 /* lower_skip.c */
 
-/* What holds of the taps of the register tile that are no padding, as far as these are to be skipped. */
-struct lp_cond lower_taps(struct lowering *L);
+/* Decides what is to be known of taps on padding, and which loops are unrolled for it. */
+void lower_skip_taps(struct lowering *L);
 
 /* Wraps the update of an accumulator in the loops inside S2, with what skips taps. */
-struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update,
-                                  const struct lp_cond *taps);
+struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update);
 
 /* lower_transform.c: the loops of a nest that is a transform. */
 struct lp_node *lower_transform(struct lowering *L);

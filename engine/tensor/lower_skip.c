@@ -4,13 +4,17 @@
  * with what is less than everything, changes no sum and need not be computed: a share of the work
  * that grows as images get small, a fifth of a 3x3 convolution of 7x7.
  *
- * A row that is padding for the whole register tile is passed over by a branch around the loops
- * inside; an element of the tile whose tap is known to be padding when the code is made, as the
- * first of a tile that covers whole rows, is left out of the code. Other taps read the padding.
+ * Rows: where the register tile has one row only, a branch around the loops inside passes over the
+ * taps of a row that is padding. Columns: where the code is made for every position of the register
+ * tile in its row apart, it is known which of its elements have a tap on padding; these are left
+ * out. A tile whose taps are all decided in one of these ways reads the image itself, without a
+ * padded copy and without asking.
  */
 #include "engine/tensor/lower_private.h"
 
 #include "engine/search/space.h"
+
+enum { MAX_COPIES = 4 };
 
 /* The load of `tensor` that makes `e` neutral where it is. */
 static const struct wl_expr *neutral_factor(const struct wl_expr *e, enum wl_combine c, int tensor)
@@ -23,73 +27,98 @@ static const struct wl_expr *neutral_factor(const struct wl_expr *e, enum wl_com
     return a ? a : neutral_factor(e->b, c, tensor);
 }
 
-const struct wl_expr *plan_padded_load(const struct nest_plan *n, const struct wl_expr **inside)
+/* `f`, an index in terms of the axes of a producer, in terms of its reader's, who loads at `idx`.
+ */
+static struct affine compose(const struct affine *f, const struct affine *idx)
+{
+    struct affine sum = affine_const(f->base);
+    for (int d = 0; d < LAYOUT_MAX_DIMS; d++) {
+        struct affine part = idx[d];
+        part.base *= f->coef[d];
+        for (int a = 0; a < WL_MAX_AXES; a++)
+            part.coef[a] *= f->coef[d];
+        sum = affine_add(sum, part);
+    }
+    return sum;
+}
+
+static bool may_leave(const struct wl_stage *s, const struct tap *t)
+{
+    int64_t lo = t->at.base, hi = t->at.base;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++) {
+        int64_t reach = t->at.coef[a] * (s->extent[a] - 1);
+        *(reach < 0 ? &lo : &hi) += reach;
+    }
+    return lo < 0 || hi >= t->extent;
+}
+
+void plan_taps(struct nest_plan *n)
 {
     const struct workload *w = n->plan->w;
     const struct wl_stage *s = &w->stage[n->anchor];
-    for (int i = 0; i < n->nr_producers && s->nr_reduce; i++) {
+    for (int i = 0; i < n->nr_producers && s->nr_reduce && !n->nr_taps; i++) {
         const struct wl_stage *p = &w->stage[n->producer[i].stage];
-        const struct wl_expr *load = neutral_factor(s->body, s->combine, p->out);
-        *inside = p->body;
-        if (load && p->body->op == WL_LOAD && p->body->guarded &&
-            p->body->pad == wl_neutral(s->combine))
-            return load;
+        const struct wl_expr *load = neutral_factor(s->body, s->combine, p->out), *x = p->body;
+        if (!load || x->op != WL_LOAD || !x->guarded || x->pad != wl_neutral(s->combine))
+            continue;
+        n->padded = i;
+        for (int d = 0; d < w->tensor[x->tensor].nr_dims; d++) {
+            struct tap t = {compose(&x->idx[d], load->idx), w->tensor[x->tensor].dim[d]};
+            if (may_leave(s, &t))
+                n->tap[n->nr_taps++] = t;
+        }
     }
-    return NULL;
 }
 
-struct lp_cond lower_taps(struct lowering *L)
+enum tap_kind tap_kind(const struct nest_plan *n, const struct nest_shape *sh,
+                       const struct candidate *c, const struct tap *t)
 {
-    struct lp_cond c = {0};
-    const struct wl_expr *inside, *load = plan_padded_load(L->n, &inside);
-    if (L->n->skip_knob < 0 || !knob_value(&L->p->sketch->knob[L->n->skip_knob], L->c))
-        return c;
-    struct axis_value at[LAYOUT_MAX_DIMS];
-    for (int d = 0; d < L->w->tensor[load->tensor].nr_dims; d++)
-        at[d] = lower_value_of(&load->idx[d], L->axis);
-    const struct wl_tensor *t = &L->w->tensor[inside->tensor];
-    for (int d = 0; d < t->nr_dims; d++) {
-        struct axis_value v = lower_value_of(&inside->idx[d], at);
-        if (v.lo < 0 || v.hi >= t->dim[d])
-            lower_ask(L, &c, (struct lp_range){v.a, 0, t->dim[d]});
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    bool inlined = knob_place(n->plan, n->producer[n->padded].knob, c) == PLACE_INLINE, one = true;
+    int64_t copies = 1, body = sh->tile_vectors * sh->unrolled_trips;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++) {
+        int r = a - s->nr_spatial;
+        if (!t->at.coef[a])
+            continue;
+        one &= r >= 0 || sh->s[a][3] == 1;
+        if (r >= 0 ? sh->r[r][0] > 1 : n->plan->target.threads > 1 && sh->s[a][0] > 1)
+            copies = MAX_BODY_OPS;
+        else if (r >= 0)
+            body *= sh->r[r][1] / sh->unrolled[r];
+        else
+            copies *= sh->s[a][0] * sh->s[a][1] * sh->s[a][2];
     }
-    return c;
+    if (one)
+        return TAP_BRANCH;
+    if (n->vec >= 0 && t->at.coef[n->vec]) /* its lanes are not told apart */
+        return TAP_ASKED;
+    return copies <= (inlined ? MAX_COPIES : 1) && copies * body <= MAX_BODY_OPS ? TAP_KNOWN
+                                                                                 : TAP_ASKED;
 }
 
-static bool moves(const struct loop_var *v, const struct lp_range *r)
+void lower_skip_taps(struct lowering *L)
 {
-    return lp_affine_coef(&r->a, v->var) != 0;
-}
-
-static bool in_tile(const struct lowering *L, const struct lp_range *r)
-{
-    bool tile = false;
-    for (int i = 0; i < L->nr_loops; i++)
-        tile |= L->loop[i].level >= L_S3 && moves(&L->loop[i], r);
-    return tile;
-}
-
-/* Would some element's tap be known to be padding if the value of `v` were? Every tap of the axis
- * then has code of its own, as long as that stays small. */
-static bool tells(const struct lowering *L, const struct loop_var *v, const struct lp_cond *hint)
-{
-    for (int i = 0; i < hint->nr; i++) {
-        bool known = moves(v, &hint->r[i]);
-        for (int k = 0; k < L->nr_loops; k++)
-            known &=
-                L->loop[k].level >= L_RU || &L->loop[k] == v || !moves(&L->loop[k], &hint->r[i]);
-        if (known)
-            return v->extent * L->sh.tile_vectors * L->sh.unrolled_trips <= MAX_BODY_OPS;
+    const struct nest_plan *n = L->n;
+    L->rows = L->columns = L->given = (struct lp_cond){0};
+    if (n->skip_knob < 0 || !knob_value(&L->p->sketch->knob[n->skip_knob], L->c))
+        return;
+    for (int i = 0; i < n->nr_taps; i++) {
+        const struct tap *t = &n->tap[i];
+        struct lp_range r = {lower_value_of(&t->at, L->axis).a, 0, t->extent};
+        enum tap_kind kind = tap_kind(n, &L->sh, L->c, t);
+        if (kind == TAP_ASKED)
+            continue;
+        lower_ask(L, kind == TAP_BRANCH ? &L->rows : &L->columns, r);
+        lower_ask(L, &L->given, r);
+        for (int k = 0; k < L->nr_loops && kind == TAP_KNOWN; k++)
+            L->loop[k].unroll |= t->at.coef[L->loop[k].axis] != 0;
     }
-    return false;
 }
 
-struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update,
-                                  const struct lp_cond *taps)
+struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update)
 {
-    struct lp_cond rows = {0};
-    for (int i = 0; i < taps->nr; i++)
-        lower_ask(L, in_tile(L, &taps->r[i]) ? &update->hint : &rows, taps->r[i]);
+    struct lp_cond rows = L->rows;
+    update->hint = L->columns;
     struct lp_node *body = lower_wrap(L, L_S3, L_LANE, update);
     for (int i = L->nr_loops - 1; i >= 0; i--) {
         const struct loop_var *v = &L->loop[i];
@@ -97,13 +126,12 @@ struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update,
             continue;
         bool asks = false;
         for (int k = 0; k < rows.nr; k++)
-            asks |= moves(v, &rows.r[k]);
+            asks |= lp_affine_coef(&rows.r[k].a, v->var) != 0;
         if (asks) {
             body = lower_node_if(L, rows, body, NULL);
             rows.nr = 0;
         }
-        bool unroll = v->level == L_RU || tells(L, v, &update->hint);
-        body = lower_node_for(L, unroll ? LP_UNROLL : LP_SERIAL, v->var, v->extent, body);
+        body = lower_wrap_one(L, i, body);
     }
     return lower_node_if(L, rows, body, NULL);
 }

@@ -34,6 +34,12 @@ struct transform {
     const struct wl_expr *x;
 };
 
+/* A tap is on padding unless 0 <= at < extent, for each of a nest's. */
+struct tap {
+    struct affine at;
+    int64_t extent;
+};
+
 struct nest_plan {
     int anchor, epilogue; /* stages; epilogue -1 for none */
     int vec;              /* the spatial axis in vectors, -1 for none */
@@ -44,6 +50,9 @@ struct nest_plan {
     struct pack_plan pack[PLAN_MAX_PACKS];
     int64_t extent[WL_MAX_AXES]; /* of the loops of an axis: the vector axis may be rounded up */
     int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1, or the axis fixed */
+    int nr_taps;                /* what may be skipped, 0 for nothing ... */
+    struct tap tap[LAYOUT_MAX_DIMS];
+    int padded;                 /* ... and the producer, of those above, that pads */
     bool whole[WL_MAX_AXES];    /* all of the axis is in the register tile; it has no knob */
     struct transform transform; /* a nest of this kind has no knobs */
     int order_knob, unroll_knob, cache_knob, skip_knob;
@@ -97,9 +106,14 @@ const struct wl_expr *expr_find_load(const struct wl_expr *e, int tensor, int *n
  * on one axis only, and every axis occur in one index only? */
 bool load_is_separable(const struct wl_expr *load, int nr_dims, int nr_axes);
 
-/* The load of a padded copy that makes a reduction's body neutral wherever it reads padding, which
- * is where the load `*inside` of the copy's own body leaves its tensor; NULL for none. */
-const struct wl_expr *plan_padded_load(const struct nest_plan *n, const struct wl_expr **inside);
+/* Finds the taps of a nest that may lie on padding. */
+void plan_taps(struct nest_plan *n);
+
+/* How the code gets to know that such a tap is one, if it is to be skipped: by a branch around what
+ * reads a row; when it is made; or not, so that the tap is like others. */
+enum tap_kind { TAP_BRANCH, TAP_KNOWN, TAP_ASKED };
+enum tap_kind tap_kind(const struct nest_plan *n, const struct nest_shape *sh,
+                       const struct candidate *c, const struct tap *t);
 
 /* Decides `vec` and `across`, from the packs and fixed axes. */
 void plan_lanes(struct nest_plan *n);

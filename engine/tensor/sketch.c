@@ -517,8 +517,7 @@ static void add_knobs(struct plan *p, struct nest_plan *n, struct space *sp, str
             knob_text(name, p, n, "at_", w->stage[n->producer[i].stage].name);
             n->producer[i].knob = sketch_choice(sp, k, name, 5, all_places);
         }
-    const struct wl_expr *inside;
-    if (n->across < 0 && plan_padded_load(n, &inside)) {
+    if (n->across < 0 && n->nr_taps) {
         knob_text(name, p, n, "skip_padding", "");
         n->skip_knob = sketch_flag(sp, k, name);
     }
@@ -615,6 +614,7 @@ static bool add_sketch(const char *name, const struct workload *w,
             continue;
         plan_packs(&p->nest[i]);
         plan_lanes(&p->nest[i]);
+        plan_taps(&p->nest[i]);
         /* What is kept of a strip is in vectors of whole blocks. */
         if (p->nr_outer && p->nest[i].vec >= 0)
             p->nest[i].whole[p->nest[i].vec] = true;

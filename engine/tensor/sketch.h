@@ -23,7 +23,8 @@
  *   order         permutation of the spatial axes in S0, S1 and S2
  *   unroll        ordinal: how far the loops of R1 are unrolled
  *   write_cache   flag: partial sums wait in scratch memory of their own, not in the output
- *   skip_padding  flag: taps on padding are passed over, where that is known (lower_skip.c)
+ *   skip_padding  flag: taps on padding are passed over where that is known, and the padded copy is not
+ *                 needed where it is known of all (lower_skip.c)
  *   at_<stage>    choice: where a producer is computed: 0 in the loads, 1 before the nest,
  *                 2 inside S0, 3 inside S1, 4 inside R0
  *   pack_<input>  choice: where a variable operand is copied into reading order: 0 nowhere,

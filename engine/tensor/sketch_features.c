@@ -97,7 +97,7 @@ struct view {
     struct fbuffer buffer[1 + BUFFER_LOADS];
     double set[NR_CUTS]; /* footprint of all buffers */
     double ops, divisions, calls, guards;
-    double skipped;
+    double skipped; /* share of the taps */
 };
 
 static float lg(double x)
@@ -136,34 +136,23 @@ static double share_inside(const struct wl_stage *s, const struct affine *f, int
     return sum / (double)s->extent[axis];
 }
 
-/* Rows of padding are passed over where the register tile has one row only, columns where it has all
- * of them (lower_skip.c). */
-static double skipped_share(const struct view *v, const struct candidate *c)
+/* The share of taps that are skipped; and what still asks where the image itself is read. */
+static void measure_taps(struct view *v, const struct candidate *c)
 {
     const struct nest_plan *n = v->n;
-    const struct wl_expr *inside, *load = plan_padded_load(n, &inside);
-    if (n->skip_knob < 0 || !knob_value(&n->plan->sketch->knob[n->skip_knob], c))
-        return 0;
+    if (!n->nr_taps)
+        return;
+    bool skip = n->skip_knob >= 0 && knob_value(&n->plan->sketch->knob[n->skip_knob], c);
+    bool inlined = knob_place(n->plan, n->producer[n->padded].knob, c) == PLACE_INLINE;
     double done = 1;
-    for (int d = 0; d < n->plan->w->tensor[inside->tensor].nr_dims; d++) {
-        struct affine f = affine_const(inside->idx[d].base);
-        for (int k = 0; k < LAYOUT_MAX_DIMS; k++) {
-            struct affine part = load->idx[k];
-            part.base *= inside->idx[d].coef[k];
-            for (int a = 0; a < WL_MAX_AXES; a++)
-                part.coef[a] *= inside->idx[d].coef[k];
-            f = affine_add(f, part);
-        }
-        bool one = true, all = true;
-        for (int a = 0; a < v->s->nr_spatial; a++)
-            if (f.coef[a]) {
-                one &= v->sh.s[a][3] == 1;
-                all &= v->sh.s[a][3] == v->s->extent[a];
-            }
-        if (one || all)
-            done *= share_inside(v->s, &f, 0, f.base, n->plan->w->tensor[inside->tensor].dim[d]);
+    for (int i = 0; i < n->nr_taps; i++) {
+        const struct tap *t = &n->tap[i];
+        if (!skip || tap_kind(n, &v->sh, c, t) == TAP_ASKED)
+            v->guards += inlined;
+        else
+            done *= share_inside(v->s, &t->at, 0, t->at.base, t->extent);
     }
-    return 1 - done;
+    v->skipped = 1 - done;
 }
 
 static void add_buffer(struct view *v, int tensor, const struct affine *idx)
@@ -284,7 +273,7 @@ static void view_init(struct view *v, const struct nest_plan *n, const struct ca
             v->buffer[j - 1] = t;
         }
     count_ops(v, v->s->body);
-    v->skipped = skipped_share(v, c);
+    measure_taps(v, c);
 }
 
 static double trips_outside(const struct view *v, enum cut cut)
