@@ -32,7 +32,9 @@ struct timed_kernel {
 
 struct timing_limits {
     int64_t fill_ns;   /* time to fill with slices of each kernel */
-    double cut_ns;     /* end at once where a call of kernel 0 takes longer; 0: never */
+    /* End at once where a call of kernel 0 takes longer. 0: never, and of two kernels none is the
+     * challenger of the other: the plan is not shortened or prolonged by what comes out. */
+    double cut_ns;
     int64_t budget_ns; /* begin no round that would end later, but the first */
 };
 

@@ -173,6 +173,13 @@ static inline void story_first_task(struct story *s)
     ev->u.result.explored_trial = 2;
     ev->u.result.refined_trial = 5;
     ev->u.result.error = 0.125;
+    ev->u.result.verdict = FINAL_SEPARATED;
+    ev->u.result.rounds = 3;
+    ev->u.result.pairs = 36;
+    ev->u.result.p_value = 0.0001220703125;
+    ev->u.result.gain = 0.25;
+    ev->u.result.gain_lo = 0.24;
+    ev->u.result.gain_hi = 0.26;
     story_phase(s, 0, PHASE_DONE, "");
 }
 

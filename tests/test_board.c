@@ -69,6 +69,7 @@ static void the_story_is_what_the_board_tells(void **state)
     assert_int_equal(t->best_explored, 2);
     assert_int_equal(t->best_refined, 5);
     assert_int_equal(t->centre, 5);
+    assert_true(t->verdict == FINAL_SEPARATED && t->gain == 0.25 && t->gain_hi == 0.26);
     assert_true(t->final && t->default_ns == 4.1e6 && t->explored_ns == 2.05e6);
     assert_true(t->refined_ns == 1.52e6 && t->best_ns == 1.52e6 && t->error == 0.125);
     assert_true(t->lo[2] == 1.5e6 && t->hi[2] == 1.54e6);

@@ -32,6 +32,10 @@ struct fake {
     int64_t hang_build;    /* builds with these numbers of calls hang until released; 0 none */
     int64_t hang_builds;   /* so many from hang_build on */
     int64_t block_measure; /* the measurement with this number waits for an interrupt; 0 none */
+    /* Finals, where final_noise is not 0: the kernel of rank i among those measured together takes
+     * 10 us x (1 + final_gap x i), with so much noise, and never the same twice. */
+    double final_gap, final_noise;
+    bool wrong_final; /* the best kernel of the first such final gives a wrong result */
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t cond;
@@ -39,6 +43,9 @@ struct fake {
     int64_t builds, measures, hanging;
     int64_t artifacts, operands, most_operands; /* alive; the last at once */
     int building, measuring;
+    uint64_t wrong;  /* of wrong_final */
+    int64_t finals;  /* measurements for finals */
+    int final_nr[64]; /* kernels of each of them */
     bool overlap;      /* a build ran beside a measurement, or two measurements */
     bool number_clash; /* two builds at once under one builder number */
     bool number_busy[1024];

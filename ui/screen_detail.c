@@ -239,6 +239,8 @@ static void build_task(struct view *v, const struct board *b, int cols)
     stage(l, cols, t, "default", t->default_ns, 0, t->default_trial);
     stage(l, cols, t, "explored", t->explored_ns, 1, t->best_explored);
     stage(l, cols, t, "refined", t->refined_ns, 2, t->best_refined);
+    if (t->final && t->verdict != FINAL_NONE)
+        field(l, cols, "order", "%s", t->order);
     if (t->final && isfinite(t->error))
         field(l, cols, "error", "%.3g of the tolerance", t->error);
     if (board_trial(b, t->best))

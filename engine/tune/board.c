@@ -198,6 +198,10 @@ static void apply_task(struct board *b, const struct event *ev)
             .lo = {NAN, NAN, NAN},
             .hi = {NAN, NAN, NAN},
             .final_ns = {NAN, NAN, NAN},
+            .p_value = NAN,
+            .gain = NAN,
+            .gain_lo = NAN,
+            .gain_hi = NAN,
         };
     }
     struct board_task *t = &b->task[ev->task];
@@ -430,6 +434,12 @@ static void apply_result(struct board *b, const struct event *ev)
     if (won && won->task == ev->task)
         t->best = won->id;
     t->error = ev->u.result.error;
+    t->verdict = ev->u.result.verdict;
+    t->p_value = ev->u.result.p_value;
+    t->gain = ev->u.result.gain;
+    t->gain_lo = ev->u.result.gain_lo;
+    t->gain_hi = ev->u.result.gain_hi;
+    utf8_copy(t->order, sizeof t->order, ev->u.result.why);
     t->final = true;
     update_stages(b, t);
 }

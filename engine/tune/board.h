@@ -68,6 +68,9 @@ struct board_task {
     int nr_ring, cap_ring;
     int64_t *ring;               /* trials whose parent is the centre, in order: the ladder */
     double final_ns[3];          /* default, explored, refined as the final measured them; NAN */
+    enum final_verdict verdict;  /* of the final on the order of the best two; the numbers: event.h */
+    double p_value, gain, gain_lo, gain_hi; /* NAN for none */
+    char order[128];             /* the same in words */
 };
 
 struct board {

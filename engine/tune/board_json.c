@@ -81,6 +81,13 @@ static json_t *task_json(const struct board_task *t)
     json_object_set_new(o, "refined_trial", trial_number(t->best_refined));
     json_object_set_new(o, "best_trial", trial_number(t->best));
     json_object_set_new(o, "error", real(t->error));
+    bool compared = t->final && t->verdict != FINAL_NONE;
+    json_object_set_new(o, "order",
+                        compared ? json_string(final_verdict_name(t->verdict)) : json_null());
+    json_object_set_new(o, "p_value", compared ? real(t->p_value) : json_null());
+    json_object_set_new(o, "gain", compared ? real(t->gain) : json_null());
+    json_object_set_new(o, "gain_interval",
+                        compared ? interval(t->gain_lo, t->gain_hi) : json_null());
     return o;
 }
 

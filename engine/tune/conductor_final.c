@@ -5,11 +5,35 @@
  * The lowest cost of many noisy trials is partly luck, and trials hours apart saw different clocks.
  * So the finalists are measured once more, all of them interleaved, in several rounds; what is
  * reported are these medians only. Each round puts another finalist first, because the device
- * checks the output of the first kernel; one that fails there is out, and the rounds begin anew.
+ * checks the output of the first kernel; one that fails there is out, and the round is made anew.
  *
  * Finalists: the default, the best explored, the best refined by cost, and the best refined that
  * passed the strategy's test. Of two for the same title the faster one here has it. The refined
  * result is the winner among explored and refined, so that refining never reports a regression.
+ *
+ * HOW LONG. After the rounds in which everybody was first once, FINAL_ROUNDS at least, there is a
+ * look after each at the pair whose order is the result: best explored and best refined; where
+ * nothing was refined, default and best explored. It is
+ *
+ *   separated  where Wilcoxon's signed-rank test of all pairs so far, two-sided, is at or below the
+ *              level;
+ *   tied       where the interval of the median of the pairs' ratios lies within 1 +- TIE_MARGIN,
+ *              which is equivalence as Schuirmann's two one-sided tests (1987) have it;
+ *   open       where neither holds when FINAL_MAX_ROUNDS were made, or EXTRA_NS spent on more than
+ *              the obligatory ones.
+ *
+ * Who is clearly slower than the leader of that pair is left out of further rounds.
+ *
+ * THE LEVEL. Testing at 0.05 after each of five rounds would call 14 % of ties separated
+ * (Armitage, McPherson and Rowe 1969). The level of a look is therefore 0.05 over the number of
+ * looks there can be, and over the pairs that could have become this one, since it is the data that
+ * name it (Bonferroni's inequality). Pocock's boundary (1977) would allow 0.0142 instead of 0.0083
+ * for six looks, but only where all rounds bring the same information: here their samples vary in
+ * number and the pair can change. O'Brien and Fleming's (1979) keeps the level for the last look,
+ * when it is the early end that saves time. Samples are plenty, so the difference costs little.
+ *
+ * A recorded device answers a repetition with a copy, which is no new evidence: only its first
+ * round counts.
  *
  * Nothing is decided from a final, so that it runs beside the flights without a place in their
  * order.
@@ -24,15 +48,29 @@
 #include "engine/base/arena.h"
 #include "engine/search/stats.h"
 
-static const double INTERVAL_LEVEL = 0.95, TIE_P = 0.05;
+static const double INTERVAL_LEVEL = 0.95, FINAL_ALPHA = 0.05, TIE_MARGIN = 0.01;
+/* What a task's further rounds may take in all: kernels of 50 ms get one or two, usual ones all. */
+static const int64_t EXTRA_NS = 1000000000;
 
 struct finalist {
     int at; /* trial of the course */
     struct kernel *kernel;
-    bool out;
+    bool out;     /* it failed */
+    bool settled; /* clearly slower: what was measured of it stands */
     double error; /* of its output; NAN until it was checked */
+    /* All begin together and none comes back, so that sample i of each is of the same moment. */
+    int nr_samples;
     double sample_ns[FINAL_SAMPLES];
     double median_ns, lo, hi;
+};
+
+/* a is to be the faster one; see the head of the file. */
+struct separation {
+    const struct finalist *a, *b; /* NULL both: there is nothing to compare */
+    enum final_verdict verdict;
+    int nr_pairs;
+    double p;            /* two-sided, of the order of the medians */
+    double gain, lo, hi; /* 1 - median of a / b, and its interval at the level of the look */
 };
 
 struct final {
@@ -41,7 +79,7 @@ struct final {
     int nr;
     struct finalist f[DEVICE_MAX_KERNELS];
     int round, tries;
-    int nr_samples;
+    int64_t extra_ns;
     int place[DEVICE_MAX_KERNELS]; /* of the request: which finalist */
     struct work work;
 };
@@ -75,7 +113,7 @@ static bool submit_round(struct final *n)
     *w = (struct work){.task = n->t->number, .check = true, .final = true, .user = n->t};
     for (int i = 0; i < n->nr; i++) {
         int who = (i + n->round) % n->nr;
-        if (n->f[who].out)
+        if (n->f[who].out || n->f[who].settled)
             continue;
         n->place[w->nr] = who;
         w->kernel[w->nr++] = n->f[who].kernel;
@@ -84,12 +122,6 @@ static bool submit_round(struct final *n)
         return false;
     pipeline_submit(n->t->c->pipeline, w);
     return true;
-}
-
-static void begin_anew(struct final *n)
-{
-    n->round = 0;
-    n->nr_samples = 0;
 }
 
 /* Was this very set of trials measured finally in an earlier run? */
@@ -164,6 +196,83 @@ static struct finalist *faster(struct finalist *a, struct finalist *b)
     return b->median_ns < a->median_ns ? b : a;
 }
 
+static struct finalist *best_explored(struct final *n)
+{
+    return faster(finalist_of(n, ROLE_EXPLORED), finalist_of(n, ROLE_DEFAULT));
+}
+
+static struct finalist *best_refined(struct final *n)
+{
+    return faster(finalist_of(n, ROLE_MOVED), finalist_of(n, ROLE_REFINED));
+}
+
+static bool is_refined(const struct final *n)
+{
+    return n->t->c->refine && n->t->c->o.refine != 0;
+}
+
+/* The level of one look at one of the pairs that may turn out to be the one that matters. */
+static double look_level(struct final *n)
+{
+    static const enum role title[2][2] = {{ROLE_MOVED, ROLE_REFINED},
+                                          {ROLE_EXPLORED, ROLE_DEFAULT}};
+    int pairs = 1;
+    for (int i = 0; i < 2 && is_refined(n); i++) {
+        const struct finalist *x = finalist_of(n, title[i][0]), *y = finalist_of(n, title[i][1]);
+        pairs *= x && y && x != y ? 2 : 1;
+    }
+    return FINAL_ALPHA / ((FINAL_MAX_ROUNDS - FINAL_ROUNDS + 1) * pairs);
+}
+
+static int nr_pairs(const struct finalist *a, const struct finalist *b)
+{
+    return a->nr_samples < b->nr_samples ? a->nr_samples : b->nr_samples;
+}
+
+/* Two-sided p that they are equal, small only where `a` is the faster one. */
+static double p_faster(const struct finalist *a, const struct finalist *b)
+{
+    return fmin(2 * stats_signed_rank(a->sample_ns, b->sample_ns, nr_pairs(a, b)), 1);
+}
+
+static void compare(struct separation *s, double level)
+{
+    double ratio[FINAL_SAMPLES], lo, hi;
+    s->nr_pairs = nr_pairs(s->a, s->b);
+    for (int i = 0; i < s->nr_pairs; i++)
+        ratio[i] = s->a->sample_ns[i] / s->b->sample_ns[i];
+    stats_median_interval(ratio, s->nr_pairs, 1 - level, &lo, &hi);
+    s->gain = 1 - stats_median(ratio, s->nr_pairs);
+    s->lo = 1 - hi;
+    s->hi = 1 - lo;
+    bool ordered = s->a->median_ns < s->b->median_ns;
+    s->p = ordered ? p_faster(s->a, s->b) : p_faster(s->b, s->a);
+    /* The range of fewer samples than this misses the median more often than the level says. */
+    bool enough = ldexp(2, -s->nr_pairs) <= level;
+    if (s->p <= level)
+        s->verdict = FINAL_SEPARATED;
+    else if (enough && s->lo >= -TIE_MARGIN && s->hi <= TIE_MARGIN)
+        s->verdict = FINAL_TIED;
+    else
+        s->verdict = FINAL_OPEN;
+}
+
+/* Medians as they are now, and the pair whose order decides the result. */
+static struct separation look(struct final *n)
+{
+    for (int i = 0; i < n->nr; i++)
+        n->f[i].median_ns = stats_median(n->f[i].sample_ns, n->f[i].nr_samples);
+    struct separation s = {.verdict = FINAL_NONE, .p = NAN, .gain = NAN, .lo = NAN, .hi = NAN};
+    const struct finalist *a = is_refined(n) ? best_refined(n) : finalist_of(n, ROLE_EXPLORED);
+    const struct finalist *b = is_refined(n) ? best_explored(n) : finalist_of(n, ROLE_DEFAULT);
+    if (!a || !b || a == b)
+        return s;
+    s.a = a;
+    s.b = b;
+    compare(&s, look_level(n));
+    return s;
+}
+
 static void put_result(const struct final *n, const struct finalist *f, double *ns, double *lo,
                        double *hi, int64_t *trial)
 {
@@ -173,70 +282,89 @@ static void put_result(const struct final *n, const struct finalist *f, double *
     *trial = f ? n->t->trial[f->at].o.trial : 0;
 }
 
-static void say_why(const struct final *n, const struct finalist *explored,
-                    const struct finalist *tried, char *out, size_t size)
+static void say_order(const struct final *n, const struct separation *s, char *out, size_t size)
 {
-    if (!n->t->c->refine || n->t->c->o.refine == 0) {
-        snprintf(out, size, "not refined");
-    } else if (!tried) {
-        snprintf(out, size, "refining gave no valid trial: the explored one stays");
-    } else if (!explored) {
-        snprintf(out, size, "only the refined one runs");
-    } else {
-        double gain = 1 - tried->median_ns / explored->median_ns;
-        double p = gain > 0
-                       ? stats_signed_rank(tried->sample_ns, explored->sample_ns, n->nr_samples)
-                       : stats_signed_rank(explored->sample_ns, tried->sample_ns, n->nr_samples);
-        if (gain > 0)
-            snprintf(out, size,
-                     p <= TIE_P ? "refined is %.1f %% faster than explored (p = %.2g)"
-                                : "refined ties with explored: %.1f %% faster (p = %.2g)",
-                     100 * gain, p);
-        else
-            snprintf(out, size,
-                     p <= TIE_P ? "refined is %.1f %% slower: the explored one stays "
-                                  "(p = %.2g)"
-                                : "refined ties with explored, which stays: %.1f %% "
-                                  "slower (p = %.2g)",
-                     -100 * gain, p);
-    }
+    static const char *const name[2][2] = {{"explored", "default"}, {"refined", "explored"}};
+    const char *who = name[is_refined(n)][0], *other = name[is_refined(n)][1];
+    const char *stays = s->b->median_ns <= s->a->median_ns ? ", which stays" : "";
+    bool faster = s->gain >= 0;
+    const char *how = faster ? "faster" : "slower";
+    double sign = faster ? 100 : -100, gain = sign * s->gain;
+    char test[64];
+    snprintf(test, sizeof test, "(%.1f to %.1f %%, p = %.2g)", sign * (faster ? s->lo : s->hi),
+             sign * (faster ? s->hi : s->lo), s->p);
+    if (s->verdict == FINAL_SEPARATED)
+        snprintf(out, size, "%s is %.1f %% %s than %s%s %s", who, gain, how, other, stays, test);
+    else if (s->verdict == FINAL_TIED)
+        snprintf(out, size, "%s ties with %s%s: %.1f %% %s %s", who, other, stays, gain, how, test);
+    else
+        snprintf(out, size, "%s and %s not separated in %d rounds: %.1f %% %s %s", who, other,
+                 n->round, gain, how, test);
 }
 
-static void emit_result(struct final *n)
+static void say_why(struct final *n, const struct separation *s, char *out, size_t size)
+{
+    if (s->a)
+        say_order(n, s, out, size);
+    else if (!is_refined(n))
+        snprintf(out, size, "not refined");
+    else if (!best_refined(n))
+        snprintf(out, size, "refining gave no valid trial: the explored one stays");
+    else
+        snprintf(out, size, "only the refined one runs");
+}
+
+static void put_separation(const struct final *n, const struct separation *s, struct event *ev)
+{
+    ev->u.result.verdict = s->verdict;
+    ev->u.result.rounds = n->round;
+    ev->u.result.pairs = s->nr_pairs;
+    ev->u.result.p_value = s->p;
+    ev->u.result.gain = s->gain;
+    ev->u.result.gain_lo = s->lo;
+    ev->u.result.gain_hi = s->hi;
+}
+
+static void emit_result(struct final *n, const struct separation *s)
 {
     struct course *t = n->t;
-    struct finalist *untuned = finalist_of(n, ROLE_DEFAULT);
-    struct finalist *explored = faster(finalist_of(n, ROLE_EXPLORED), untuned);
-    struct finalist *tried = faster(finalist_of(n, ROLE_MOVED), finalist_of(n, ROLE_REFINED));
-    struct finalist *best = faster(explored, tried);
-    bool refined = t->c->refine && t->c->o.refine != 0;
+    struct finalist *untuned = finalist_of(n, ROLE_DEFAULT), *explored = best_explored(n);
+    struct finalist *best = faster(explored, best_refined(n));
 
     struct event *ev = event_begin(t->c, EV_RESULT, t->number, t->trial[best->at].o.trial);
     put_result(n, untuned, &ev->u.result.default_ns, &ev->u.result.default_lo,
                &ev->u.result.default_hi, &ev->u.result.default_trial);
     put_result(n, explored, &ev->u.result.explored_ns, &ev->u.result.explored_lo,
                &ev->u.result.explored_hi, &ev->u.result.explored_trial);
-    put_result(n, refined ? best : NULL, &ev->u.result.refined_ns, &ev->u.result.refined_lo,
+    put_result(n, is_refined(n) ? best : NULL, &ev->u.result.refined_ns, &ev->u.result.refined_lo,
                &ev->u.result.refined_hi, &ev->u.result.refined_trial);
     ev->u.result.error = best->error;
-    say_why(n, explored, tried, ev->u.result.why, sizeof ev->u.result.why);
+    put_separation(n, s, ev);
+    say_why(n, s, ev->u.result.why, sizeof ev->u.result.why);
     event_emit(t->c, 0);
 }
 
-static void conclude(struct final *n)
+static void conclude(struct final *n, const struct separation *s)
 {
     for (int i = 0; i < n->nr; i++) {
         struct finalist *f = &n->f[i];
-        f->median_ns = stats_median(f->sample_ns, n->nr_samples);
-        stats_median_interval(f->sample_ns, n->nr_samples, INTERVAL_LEVEL, &f->lo, &f->hi);
+        stats_median_interval(f->sample_ns, f->nr_samples, INTERVAL_LEVEL, &f->lo, &f->hi);
     }
-    emit_result(n);
+    emit_result(n, s);
     end_final(n->t);
 }
 
 /* ---- rounds */
 
-/* False: the first kernel of the round is out, or one could not be built; begin anew. */
+static void take_samples(struct finalist *f, const double *sample_ns, int nr)
+{
+    if (nr > FINAL_SAMPLES - f->nr_samples)
+        nr = FINAL_SAMPLES - f->nr_samples;
+    memcpy(f->sample_ns + f->nr_samples, sample_ns, (size_t)nr * sizeof *sample_ns);
+    f->nr_samples += nr;
+}
+
+/* False: one of the round is out; the round is made anew without it. */
 static bool take_round(struct final *n, const struct work *w)
 {
     bool all = w->result.status == TRIAL_OK && w->result.nr_samples > 0;
@@ -256,14 +384,45 @@ static bool take_round(struct final *n, const struct work *w)
         return false;
     if (w->result.checked)
         first->error = w->result.error;
-    int nr = w->result.nr_samples;
-    if (nr > FINAL_SAMPLES - n->nr_samples)
-        nr = FINAL_SAMPLES - n->nr_samples;
-    for (int i = 0; i < w->nr; i++)
-        memcpy(n->f[n->place[i]].sample_ns + n->nr_samples, w->result.sample_ns[i],
-               (size_t)nr * sizeof(double));
-    n->nr_samples += nr;
+    bool copy = n->round > 0 && n->t->c->device->class->now;
+    for (int i = 0; i < w->nr && !copy; i++)
+        take_samples(&n->f[n->place[i]], w->result.sample_ns[i], w->result.nr_samples);
     return true;
+}
+
+static int obligatory_rounds(const struct final *n)
+{
+    return n->nr > FINAL_ROUNDS ? n->nr : FINAL_ROUNDS;
+}
+
+/* Who cannot come near the pair any more. */
+static void settle_slow(struct final *n, const struct separation *s)
+{
+    const struct finalist *leader = s->a->median_ns < s->b->median_ns ? s->a : s->b;
+    double level = look_level(n);
+    for (int i = 0; i < n->nr; i++) {
+        struct finalist *f = &n->f[i];
+        if (f != s->a && f != s->b && !f->out && leader->median_ns < f->median_ns)
+            f->settled |= p_faster(leader, f) <= level;
+    }
+}
+
+/* Is one round more worth its time? The obligatory ones are over. */
+static bool goes_on(struct final *n, const struct separation *s)
+{
+    if (s->verdict != FINAL_OPEN || n->round >= FINAL_MAX_ROUNDS || n->extra_ns >= EXTRA_NS ||
+        n->t->c->device->class->now)
+        return false;
+    settle_slow(n, s);
+    return true;
+}
+
+static bool is_alive(const struct final *n)
+{
+    for (int i = 0; i < n->nr; i++)
+        if (!n->f[i].out)
+            return true;
+    return false;
 }
 
 void final_step(struct course *t, struct work *w)
@@ -273,14 +432,15 @@ void final_step(struct course *t, struct work *w)
         pipeline_submit(t->c->pipeline, w); /* the runner may have been on its way out */
         return;
     }
-    if (take_round(n, w))
-        n->round++;
-    else
-        begin_anew(n);
-    int rounds = n->nr > FINAL_ROUNDS ? n->nr : FINAL_ROUNDS;
-    if (n->round >= rounds) {
-        conclude(n);
-        return;
+    if (n->round >= obligatory_rounds(n))
+        n->extra_ns += w->result.measure_ns;
+    n->round += take_round(n, w);
+    if (is_alive(n) && n->round >= obligatory_rounds(n)) {
+        struct separation s = look(n);
+        if (!goes_on(n, &s)) {
+            conclude(n, &s);
+            return;
+        }
     }
     if (submit_round(n))
         return;

@@ -37,9 +37,10 @@ enum {
     DEAD_DEVICE = 8,       /* ... and, unless the task's own operands are the cause, the session */
     STALE_TRIALS = 64,     /* without a gain of 1 %: the end of an unlimited phase */
     UNLIMITED_PLAN = 1000, /* what a strategy plans with in an unlimited phase */
-    FINAL_ROUNDS = 3,
-    MAX_FINALS = 2, /* at the same time */
-    FINAL_SAMPLES = DEVICE_MAX_KERNELS * TRIAL_MAX_SAMPLES,
+    FINAL_ROUNDS = 3,      /* at least ... */
+    FINAL_MAX_ROUNDS = 8,  /* ... and at most */
+    MAX_FINALS = 2,        /* at the same time */
+    FINAL_SAMPLES = FINAL_MAX_ROUNDS * TRIAL_MAX_SAMPLES,
 };
 
 #define TICK_NS INT64_C(100000000)

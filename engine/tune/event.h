@@ -43,6 +43,10 @@ enum event_kind {
 enum phase { PHASE_WAITING, PHASE_DEFAULT, PHASE_EXPLORE, PHASE_REFINE, PHASE_FINAL, PHASE_DONE };
 const char *phase_name(enum phase p);
 
+/* What the final says of the order of best refined and best explored (conductor_final.c). */
+enum final_verdict { FINAL_NONE, FINAL_SEPARATED, FINAL_TIED, FINAL_OPEN };
+const char *final_verdict_name(enum final_verdict v);
+
 /* Counting a space may have to enumerate it, at some 10 million candidates a second, before the
  * first event of the task. */
 #define EVENT_SPACE_CAP INT64_C(100000)
@@ -117,6 +121,11 @@ struct event {
             double default_lo, default_hi, explored_lo, explored_hi, refined_lo, refined_hi;
             int64_t default_trial, explored_trial, refined_trial;
             double error; /* of the refined kernel's output, in tolerances */
+            /* Refined against explored, or explored against default where nothing was refined;
+             * verdict FINAL_NONE where there was one of them only. */
+            enum final_verdict verdict;
+            int32_t rounds, pairs;
+            double p_value, gain, gain_lo, gain_hi; /* gain: 1 - the median ratio of the pairs */
             char why[128];
         } result;
         struct {

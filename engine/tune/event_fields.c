@@ -39,6 +39,17 @@ static const char *name_of_verdict(int v)
     return verdict_name((enum verdict)v);
 }
 
+const char *final_verdict_name(enum final_verdict v)
+{
+    static const char *const names[] = {"none", "separated", "tied", "open"};
+    return (unsigned)v <= FINAL_OPEN ? names[v] : "unknown";
+}
+
+static const char *name_of_final_verdict(int v)
+{
+    return final_verdict_name((enum final_verdict)v);
+}
+
 static const char *name_of_knob_kind(int v)
 {
     static const char *const names[] = {"split", "ordinal", "choice", "flag", "permutation"};
@@ -49,6 +60,7 @@ static const struct event_names phases = {name_of_phase, PHASE_DONE + 1};
 static const struct event_names statuses = {name_of_status, TRIAL_NR_STATUS};
 static const struct event_names origins = {name_of_origin, ORIGIN_FINAL + 1};
 static const struct event_names verdicts = {name_of_verdict, VERDICT_MOVED + 1};
+static const struct event_names final_verdicts = {name_of_final_verdict, FINAL_OPEN + 1};
 static const struct event_names knob_kinds = {name_of_knob_kind, KNOB_PERMUTATION + 1};
 
 #define NAMED(m) #m, sizeof #m - 1
@@ -70,10 +82,11 @@ static const struct event_names knob_kinds = {name_of_knob_kind, KNOB_PERMUTATIO
     {                                                                                              \
         k, type, true, NAMED(m), AT(part, m), SIZE_OF(part, m), NULL, 0                            \
     }
-#define NAME(k, part, m, names)                                                                    \
+#define NAME_OF(k, part, m, names, must)                                                           \
     {                                                                                              \
-        k, T_NAME, true, NAMED(m), AT(part, m), SIZE_OF(part, m), &names, 0                        \
+        k, T_NAME, must, NAMED(m), AT(part, m), SIZE_OF(part, m), &names, 0                        \
     }
+#define NAME(k, part, m, names) NAME_OF(k, part, m, names, true)
 #define REALS(k, part, m, nr)                                                                      \
     {                                                                                              \
         k, T_REALS, false, NAMED(m), AT(part, m), SIZE_OF(part, m) / sizeof(double), NULL,         \
@@ -173,6 +186,13 @@ static const struct event_field fields[] = {
     NUMBER(EV_RESULT, result, refined_trial, T_I64),
     NUMBER(EV_RESULT, result, error, T_REAL),
     TEXT(EV_RESULT, result, why),
+    NAME_OF(EV_RESULT, result, verdict, final_verdicts, false),
+    NUMBER(EV_RESULT, result, rounds, T_I32),
+    NUMBER(EV_RESULT, result, pairs, T_I32),
+    NUMBER(EV_RESULT, result, p_value, T_REAL),
+    NUMBER(EV_RESULT, result, gain, T_REAL),
+    NUMBER(EV_RESULT, result, gain_lo, T_REAL),
+    NUMBER(EV_RESULT, result, gain_hi, T_REAL),
 
     TEXT_MUST(EV_COMMAND, command, verb),
     TEXT(EV_COMMAND, command, text),
