@@ -55,6 +55,10 @@ struct backend {
     void (*loader_free)(struct loader *l);
     int (*load)(struct loader *l, const struct artifact *a, struct loaded *out, struct err *e);
     void (*unload)(struct loader *l, struct loaded *k);
+
+    /* Some 30 us of work of a fixed length where the kernels run, to see how fast the machine is.
+     * In the runner, between measurements. NULL: none. */
+    void (*canary)(void);
 };
 
 /* The backends that main registered; NULL where there is none. */

@@ -270,6 +270,8 @@ static bool take_result(struct wire_result *w, int nr, struct measure_result *re
     memcpy(res->reason, w->reason, sizeof w->reason);
     res->nr_samples = w->nr_samples;
     memcpy(res->sample_ns, w->sample_ns, sizeof w->sample_ns);
+    for (int i = 0; i < 2; i++)
+        res->canary_ns[i] = isfinite(w->canary_ns[i]) && w->canary_ns[i] > 0 ? w->canary_ns[i] : 0;
     res->checked = w->checked;
     res->error = w->error;
     return true;

@@ -346,7 +346,10 @@ static void time_kernels(struct runner_process *p, const struct request *q, int6
     };
     struct timing timing = {0};
     note(p, STEP_TIME, 0);
+    void (*canary)(void) = p->backend->canary;
+    res->canary_ns[0] = canary ? timing_canary(canary) : 0;
     timing_run(k, q->wire->nr, &limits, &timing);
+    res->canary_ns[1] = canary ? timing_canary(canary) : 0;
     note(p, STEP_PREPARE, 0);
     for (int i = 0; i < q->wire->nr; i++)
         if (!check_canaries(q, i, res))

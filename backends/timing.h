@@ -56,4 +56,8 @@ struct timing_plan timing_plan(const double *call_ns, int nr, int64_t fill_ns);
 void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
                 struct timing *out);
 
+/* Time of a run of the canary in ns: the faster of two, since nothing but an interruption makes one
+ * of them slower. */
+double timing_canary(void (*canary)(void));
+
 #endif

@@ -55,6 +55,7 @@ struct wire_result {
     int32_t checked;
     char reason[DEVICE_REASON];
     double error;
+    double canary_ns[2];
     double sample_ns[DEVICE_MAX_KERNELS][TRIAL_MAX_SAMPLES];
 };
 

@@ -39,6 +39,7 @@ static void fill_observation(const struct event *ev, sqlite3_stmt *st, struct ob
         .dir = sqlite3_column_int(st, 5),
         .status = ev->u.trial.status,
         .cost_ns = ev->u.trial.cost_ns,
+        .drift = ev->u.trial.drift,
         .nr_samples = ev->u.trial.nr_samples,
         .nr_ref = ev->u.trial.nr_ref,
     };

@@ -409,6 +409,14 @@ static void fake_unload(struct loader *l, struct loaded *k)
     l->loaded--;
 }
 
+static void fake_canary(void)
+{
+    volatile int sink = 0;
+    for (int i = 0; i < 10000; i++)
+        sink = i;
+    (void)sink;
+}
+
 static const struct backend fake_backend = {
     .name = "fake",
     .summary = "functions of the test program",
@@ -423,6 +431,7 @@ static const struct backend fake_backend = {
     .loader_free = fake_loader_free,
     .load = fake_load,
     .unload = fake_unload,
+    .canary = fake_canary,
 };
 
 #endif

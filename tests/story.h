@@ -236,6 +236,8 @@ static inline void story_tell(struct story *s)
     ev->u.usage.wait_ns = 600000000;
     ev->u.usage.trials = 9;
     ev->u.usage.restarts = 1;
+    ev->u.usage.canary_ns = 30000;
+    ev->u.usage.drift = 1.0625;
     ev = story_add(s, EV_ENDED, -1, 0);
     STORY_TEXT(ev->u.ended.why, "stopped by a person");
 }

@@ -196,6 +196,29 @@ static void what_was_written_is_read_fast(void **state)
     free(s);
 }
 
+/* Sessions of a version that did not know the last fields are opened as fast. */
+static void what_an_older_version_wrote_is_read_fast(void **state)
+{
+    (void)state;
+    struct story *s = calloc(1, sizeof *s);
+    static struct event back;
+    struct event *ev = story_add(s, EV_TRIAL, 0, 1);
+    ev->u.trial.status = TRIAL_OK;
+    ev->u.trial.drift = 1.5;
+    struct strbuf json = {0};
+    event_to_json(ev, &json);
+    char *tail = strstr(json.buf, ",\"canary_ns\"");
+    assert_non_null(tail);
+    strcpy(tail, "}");
+    assert_true(event_scan(json.buf, strlen(json.buf), &back));
+    assert_true(isnan(back.u.trial.canary_ns) && isnan(back.u.trial.drift));
+    assert_true(read_both_ways(json.buf, strlen(json.buf)));
+    static const char no_text[] = "{\"event\":\"note\",\"task\":0,\"trial\":0,\"level\":1}";
+    assert_false(read_both_ways(no_text, sizeof no_text - 1));
+    strbuf_release(&json);
+    free(s);
+}
+
 /* Any prefix of a stored event, and any event with a few bytes changed, is read or refused, by both
  * readers alike. */
 static void broken_json_does_no_harm(void **state)
@@ -309,6 +332,7 @@ int main(void)
         cmocka_unit_test(overlong_text_is_cut_between_characters),
         cmocka_unit_test(hostile_json_is_refused),
         cmocka_unit_test(what_was_written_is_read_fast),
+        cmocka_unit_test(what_an_older_version_wrote_is_read_fast),
         cmocka_unit_test(broken_json_does_no_harm),
         cmocka_unit_test(numbers_are_read_alike),
     };

@@ -92,6 +92,7 @@ static void assert_good(const struct measure_result *r)
     assert_true(r->error <= 1);
     for (int i = 0; i < r->nr_samples; i++)
         assert_true(r->sample_ns[0][i] > 0);
+    assert_true(r->canary_ns[0] > 0 && r->canary_ns[1] > 0);
 }
 
 /* The kernel fails as it should, and the next one is none the worse for it. */
@@ -464,6 +465,22 @@ static void test_end_of_the_starting_thread_is_survived(void **state)
     assert_good(&r[0]);
 }
 
+/* A comparison of equals whose first samples decide nothing: the plan is kept. */
+static void test_without_a_cut_the_plan_is_kept(void **state)
+{
+    (void)state;
+    struct measure_request q = request();
+    q.fill_ns = 4 * ms;
+    struct measure_result r = measure_on(runner, task, q, "slow", "good");
+    assert_good(&r);
+    /* 2 ms and more each: five rounds. With a cut, three would do to see that it is slower. */
+    assert_int_equal(r.nr_samples, 5);
+    q.cut_ns = 1e15;
+    r = measure_on(runner, task, q, "slow", "good");
+    assert_good(&r);
+    assert_int_equal(r.nr_samples, 3);
+}
+
 static void test_regions_of_all_sizes(void **state)
 {
     (void)state;
@@ -572,6 +589,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_processes_of_kernels_are_killed),
         cmocka_unit_test(test_death_of_the_parent_ends_the_child),
         cmocka_unit_test(test_end_of_the_starting_thread_is_survived),
+        cmocka_unit_test(test_without_a_cut_the_plan_is_kept),
         cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
         cmocka_unit_test(test_comparison_finds_the_worst_element),

@@ -163,7 +163,9 @@ static const char session_json[] = "{\n"
                                    "    \"search_ns\": 300000000,\n"
                                    "    \"prepare_ns\": 600000000,\n"
                                    "    \"wait_ns\": 600000000,\n"
-                                   "    \"restarts\": 1\n"
+                                   "    \"restarts\": 1,\n"
+                                   "    \"canary_ns\": 30000.0,\n"
+                                   "    \"drift\": 1.0625\n"
                                    "  }\n"
                                    "}\n";
 

@@ -266,10 +266,6 @@ static void fill(const struct measure_request *q, struct measure_result *r)
             r->sample_ns[k][i] =
                 true_cost_ns(b) * (1 + 0.02 * deviation(blob_hash(first), blob_hash(b), i));
     }
-    if (q->cut_ns > 0 && r->sample_ns[0][0] > q->cut_ns) {
-        r->status = TRIAL_CUT;
-        r->nr_samples = 1;
-    }
     r->checked = q->check;
     r->error = 0.25;
 }
@@ -282,13 +278,33 @@ static bool misbehaves(struct fake *f)
     return f->dead || f->interrupted || f->measures == f->flaky_measure;
 }
 
+static void slow_down(const struct fake *f, int64_t number, const struct measure_request *q,
+                      struct measure_result *r)
+{
+    bool slow = f->drift_from > 0 && number >= f->drift_from;
+    for (int k = 0; k < q->nr && slow; k++)
+        for (int i = 0; i < r->nr_samples; i++)
+            r->sample_ns[k][i] *= f->drift;
+    r->canary_ns[0] = r->canary_ns[1] = f->canary_ns * (slow ? f->drift : 1);
+    if (slow && f->unsteady)
+        r->canary_ns[1] *= 1.1;
+}
+
+static void cut(const struct measure_request *q, struct measure_result *r)
+{
+    if (r->status == TRIAL_OK && q->cut_ns > 0 && r->sample_ns[0][0] > q->cut_ns) {
+        r->status = TRIAL_CUT;
+        r->nr_samples = 1;
+    }
+}
+
 static void fake_measure(struct device *d, const struct measure_request *q,
                          struct measure_result *r)
 {
     struct fake *f = fake_of(d);
     const struct blob *first = q->artifact[0];
     pthread_mutex_lock(&f->lock);
-    f->measures++;
+    int64_t number = ++f->measures;
     f->overlap |= f->building > 0 || f->measuring > 0 || *(int *)q->operands != first->task;
     f->measuring++;
     pthread_cond_broadcast(&f->cond);
@@ -304,6 +320,8 @@ static void fake_measure(struct device *d, const struct measure_request *q,
         fill(q, r);
     else if (r->status != TRIAL_OK)
         snprintf(r->reason, sizeof r->reason, "does not run");
+    slow_down(f, number, q, r);
+    cut(q, r);
     pthread_mutex_lock(&f->lock);
     f->measuring--;
     pthread_mutex_unlock(&f->lock);
@@ -408,6 +426,7 @@ static bool find(void *ctx, int64_t id, struct observation *o, char code[EVENT_C
     o->trial = id;
     o->status = ended->u.trial.status;
     o->cost_ns = ended->u.trial.cost_ns;
+    o->drift = ended->u.trial.drift;
     o->nr_samples = ended->u.trial.nr_samples;
     o->nr_ref = ended->u.trial.nr_ref;
     memcpy(o->sample_ns, ended->u.trial.sample_ns, sizeof o->sample_ns);
@@ -448,6 +467,8 @@ static void history_make(struct run *r, struct history *h)
     if (r->knows_results)
         h->resulted = resulted;
     for (int i = 0; i < r->nr_past; i++) {
+        if (r->past[i].kind == EV_USAGE && r->past[i].u.usage.canary_ns > 0)
+            h->usage = &r->past[i];
         if (r->past[i].kind == EV_TRIAL && r->past[i].trial > h->last_trial)
             h->last_trial = r->past[i].trial;
         h->active_seconds = (double)r->past[i].t_ns * 1e-9;

@@ -36,6 +36,10 @@ struct fake {
      * 10 us x (1 + final_gap x i), with so much noise, and never the same twice. */
     double final_gap, final_noise;
     bool wrong_final; /* the best kernel of the first such final gives a wrong result */
+    double canary_ns;   /* of the canary; 0: there is none */
+    double drift;       /* from measurement `drift_from` on, everything takes so many times longer */
+    int64_t drift_from; /* 0: never */
+    bool unsteady;      /* from there on the canary after a measurement takes 10 % longer still */
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t cond;

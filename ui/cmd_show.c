@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +178,18 @@ static void tasks_json(struct show *a, const struct board *b)
     strbuf_release(&all);
 }
 
+/* What the canary said last; nothing where there is none. */
+static void drift_text(struct show *a, const struct board *b)
+{
+    char at_first[FORMAT_MAX];
+    double drift = b->usage.u.usage.drift;
+    if (!(b->usage.u.usage.canary_ns > 0) || !isfinite(drift))
+        return;
+    strbuf_addf(&a->out, "canary %s at the start, lately %.1f %% %s\n",
+                format_time(at_first, b->usage.u.usage.canary_ns), 100 * fabs(drift - 1),
+                drift < 1 ? "faster" : "slower");
+}
+
 static bool any_wanted(const struct show *a, const struct board *b)
 {
     for (int i = 0; i < b->nr_tasks; i++)
@@ -208,6 +221,7 @@ static void tasks_text(struct show *a, const struct board *b)
         batch_tasks(b, a->task_glob, cols, &a->out);
     else
         batch_table(b, cols, &a->out);
+    drift_text(a, b);
 }
 
 static int show_tasks(struct show *a, struct err *e)

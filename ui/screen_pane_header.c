@@ -141,6 +141,12 @@ static void resources(const struct draw *d, const struct rect *r, int y)
                  format_gflops(a, b->session.u.session.peak_gflops));
         segment(&s, ROLE_DIM, text);
     }
+    double drift = b->usage.u.usage.canary_ns > 0 ? b->usage.u.usage.drift - 1 : NAN;
+    if (fabs(drift) >= 0.01) {
+        snprintf(text, sizeof text, "machine %.0f%% %s", 100 * fabs(drift),
+                 drift > 0 ? "slower" : "faster");
+        segment(&s, fabs(drift) >= 0.05 ? ROLE_WARN : ROLE_DIM, text);
+    }
     if (b->session.u.session.cold)
         segment(&s, ROLE_DIM, "weights cold");
     segment(&s, ROLE_DIM, b->session.u.session.compiler);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "backends/llvm/emit.h"
+#include "backends/canary.h"
 #include "backends/llvm/peak.h"
 #include "engine/base/arena.h"
 #include "engine/tensor/sketch.h"
@@ -471,4 +472,5 @@ const struct backend llvm_backend = {
     .loader_free = llvm_loader_free,
     .load = llvm_load,
     .unload = llvm_unload,
+    .canary = canary_host,
 };

@@ -83,7 +83,10 @@ struct observation {
     int64_t parent;
     int knob, dir;
     enum trial_status status;
-    double cost_ns;       /* lower quartile of the samples: the search's estimator; INFINITY if not ok */
+    double cost_ns;       /* lower quartile of the samples over `drift`: the search's estimator;
+                             INFINITY if not ok */
+    double drift;         /* how much slower the machine was than at the session's start, where that
+                             is compensated; 1 where not, and anything that is not above 0 counts so */
     int nr_samples;
     double sample_ns[TRIAL_MAX_SAMPLES];
     /* Where the trial was measured interleaved with its parent: the parent's samples of the same

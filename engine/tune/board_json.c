@@ -138,6 +138,9 @@ static json_t *usage_json(const struct board *b)
     json_object_set_new(o, "prepare_ns", json_integer(b->usage.u.usage.prepare_ns));
     json_object_set_new(o, "wait_ns", json_integer(b->usage.u.usage.wait_ns));
     json_object_set_new(o, "restarts", json_integer(b->usage.u.usage.restarts));
+    bool canary = b->usage.u.usage.canary_ns > 0;
+    json_object_set_new(o, "canary_ns", canary ? real(b->usage.u.usage.canary_ns) : json_null());
+    json_object_set_new(o, "drift", canary ? real(b->usage.u.usage.drift) : json_null());
     return o;
 }
 

@@ -64,6 +64,7 @@ static struct conductor *conductor_new(const struct tune_options *o, const struc
         c->o.fill_ns = 4000000;
     pthread_mutex_init(&c->lock, NULL);
     load_skips(c);
+    drift_init(c);
     return c;
 }
 

@@ -14,7 +14,9 @@
  * proposed when the oldest batch in flight is complete, so that up to two batches are in flight and
  * the builders stay busy while the runner measures. A stored session is resumed by doing all this
  * again with the stored results: a proposed trial whose number is in the history is answered from
- * it. A person's command takes effect after a numbered trial, and is stored with that number.
+ * it. A result is the samples and the drift of the machine that its cost is compensated for
+ * (conductor_drift.c); both are stored. A person's command takes effect after a numbered trial, and
+ * is stored with that number.
  *
  * FLOW of a task: default (the untuned schedule) -> explore -> refine (from the best explored) ->
  * final (default, best explored, best refined measured once more, interleaved) -> done. Which task
@@ -62,7 +64,8 @@ struct history {
     /* May be NULL: final measurements are then made again. The highest number of a trial of the
      * task that ended before the task's last EV_RESULT; 0 where it has none. */
     int64_t (*resulted)(void *ctx, int task);
-    const struct event *usage; /* the last EV_USAGE, to count on from; NULL for none */
+    const struct event *usage; /* the last EV_USAGE, to count on from, and with the reference of
+                                  the canary; NULL for none */
 };
 
 /* What a person can ask for; thread-safe, from main. */

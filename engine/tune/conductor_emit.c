@@ -226,13 +226,15 @@ void emit_trial(struct course *t, const struct trial *k, const char *reason, con
     ev->u.trial.nr_ref = o->nr_ref;
     memcpy(ev->u.trial.sample_ns, o->sample_ns, sizeof o->sample_ns);
     memcpy(ev->u.trial.ref_ns, o->ref_ns, sizeof o->ref_ns);
-    ev->u.trial.error = NAN;
+    ev->u.trial.error = ev->u.trial.canary_ns = NAN;
+    ev->u.trial.drift = o->drift > 0 ? o->drift : NAN;
     int64_t mono = device_now(t->c->device);
     ev->u.trial.started_ns = ev->u.trial.ended_ns = clock_session_ns(t->c, mono);
     if (w) {
         ev->u.trial.checked = w->result.checked;
         if (w->result.checked)
             ev->u.trial.error = w->result.error;
+        ev->u.trial.canary_ns = drift_canary(&w->result);
         ev->u.trial.build_ns = w->build_ns;
         ev->u.trial.measure_ns = w->result.measure_ns;
         ev->u.trial.code_bytes = w->code_bytes;
@@ -298,6 +300,8 @@ void emit_usage(struct conductor *c)
     ev->u.usage.search_ns += c->search_ns;
     ev->u.usage.trials += c->nr_ended;
     ev->u.usage.restarts += c->restarts;
+    ev->u.usage.canary_ns = c->drift.reference_ns;
+    ev->u.usage.drift = drift_now(c);
     ev->u.usage.active_ns = clock_session_ns(c, device_now(c->device));
     event_emit(c, 0);
     c->usage_at = clock_mono_ns();

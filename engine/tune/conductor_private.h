@@ -7,6 +7,7 @@
  *   conductor_course.c  a task's way through its phases; the only caller of strategies
  *   conductor_trial.c   trials: numbers, answers from the history, results, incumbents
  *   conductor_final.c   the final, interleaved measurement of a task
+ *   conductor_drift.c   the canary: drift of the machine, and its compensation
  *   conductor_model.c   the cost model
  *   conductor_emit.c    events
  *
@@ -40,6 +41,7 @@ enum {
     FINAL_ROUNDS = 3,      /* at least ... */
     FINAL_MAX_ROUNDS = 8,  /* ... and at most */
     MAX_FINALS = 2,        /* at the same time */
+    DRIFT_WINDOW = 9,      /* canaries of the reference, and of what is told */
     FINAL_SAMPLES = FINAL_MAX_ROUNDS * TRIAL_MAX_SAMPLES,
 };
 
@@ -129,6 +131,14 @@ struct inbox_command {
     int task;
 };
 
+struct drift {
+    double reference_ns; /* NAN until it is known */
+    int nr;
+    unsigned next;
+    double recent_ns[DRIFT_WINDOW]; /* a ring */
+    double noted;                   /* the drift that was noted last */
+};
+
 struct conductor {
     /* immutable after conductor_start() */
     struct tune_options o;
@@ -167,6 +177,7 @@ struct conductor {
     int64_t base_ns, start_ns, paused_ns, paused_since; /* of the session's clock */
     int64_t last_t_ns, usage_at;
     int64_t search_ns, nr_ended, restarts;
+    struct drift drift;
     struct cost_model *model;           /* NULL for none */
     int64_t flights_observed, model_due; /* when what it learns comes into use; 0: it learns nothing */
     struct event ev; /* the one being made */
@@ -226,6 +237,18 @@ void flight_free(struct flight *f);
 void final_begin(struct course *t);
 void final_step(struct course *t, struct work *w);
 void final_free(struct final *f);
+
+/* conductor_drift.c */
+void drift_init(struct conductor *c);
+/* Takes the canaries of a trial that was measured; what its costs are to be divided by, 1 where not
+ * compensated, NAN where there is no canary. */
+double drift_take(struct course *t, const struct measure_result *r);
+/* Time of the canary beside a measurement; NAN where there is none. */
+double drift_canary(const struct measure_result *r);
+/* How much slower the machine is lately than the reference; NAN where that is not known. */
+double drift_now(const struct conductor *c);
+/* What a trial's cut is to be multiplied by. */
+double drift_cut(const struct course *t);
 
 /* conductor_model.c */
 void model_open(struct conductor *c);

@@ -177,13 +177,14 @@ static int stored_differs(const struct course *t, int64_t number, struct err *e)
                    number, t->task->name);
 }
 
-/* From the samples, live or stored: the same numbers on both ways. */
+/* From samples and drift, live or stored: the same numbers on both ways. */
 static void take_cost(struct trial *k)
 {
     if (k->o.status != TRIAL_OK)
         return;
-    k->median_ns = stats_median(k->o.sample_ns, k->o.nr_samples);
-    k->o.cost_ns = stats_quantile(k->o.sample_ns, k->o.nr_samples, 0.25);
+    double drift = k->o.drift > 0 ? k->o.drift : 1;
+    k->median_ns = stats_median(k->o.sample_ns, k->o.nr_samples) / drift;
+    k->o.cost_ns = stats_quantile(k->o.sample_ns, k->o.nr_samples, 0.25) / drift;
 }
 
 /* A trial that is stored as ok without a sample is damage; a device error is what can be said. */
@@ -215,6 +216,7 @@ static int answer_from_history(struct course *t, int at, struct err *e)
     k->o.nr_ref = o.nr_ref == o.nr_samples ? k->o.nr_samples : 0;
     memcpy(k->o.sample_ns, o.sample_ns, sizeof o.sample_ns);
     memcpy(k->o.ref_ns, o.ref_ns, sizeof o.ref_ns);
+    k->o.drift = o.drift;
     take_cost(k);
     k->ended = true;
     return 1;
@@ -238,7 +240,7 @@ static void submit(struct flight *f, struct item *it)
     *w = (struct work){
         .task = t->number,
         .nr = 1,
-        .cut_ns = cut_of(t, &it->p),
+        .cut_ns = cut_of(t, &it->p) * drift_cut(t),
         .check = true,
         .user = it,
     };
@@ -324,6 +326,7 @@ bool trial_end(struct conductor *c, struct item *it)
     }
     k->o.status = r->status;
     take_samples(&k->o, w);
+    k->o.drift = drift_take(t, r);
     take_cost(k);
     k->ended = true;
     bool dead = r->status == TRIAL_DEVICE_ERROR && !w->operands_failed;

@@ -57,6 +57,9 @@ struct measure_result {
     double sample_ns[DEVICE_MAX_KERNELS][TRIAL_MAX_SAMPLES]; /* time of one call */
     bool checked;
     double error;             /* of the output, in tolerances (task_error) */
+    /* Time of a piece of work that is always the same, right before and after the samples were
+     * taken; 0 where there is none. What it says of the machine: conductor_drift.c. */
+    double canary_ns[2];
     int64_t measure_ns;       /* wall time it took */
 };
 

@@ -103,6 +103,9 @@ struct event {
             bool checked;
             double error;
             int64_t build_ns, measure_ns, code_bytes, started_ns, ended_ns; /* the last two t_ns */
+            /* conductor_drift.c: the canary at its time; and what cost_ns and median_ns were divided
+             * by, 1 where not compensated. NAN where there is no canary. Samples are as taken. */
+            double canary_ns, drift;
         } trial;
         struct {
             enum phase phase;
@@ -139,6 +142,8 @@ struct event {
         struct {
             int64_t active_ns, build_ns, measure_ns, search_ns, prepare_ns, wait_ns;
             int64_t trials, restarts;
+            double canary_ns; /* the reference of the session; NAN until known */
+            double drift;     /* the machine now: 1.2 takes 20 % longer than the reference; NAN */
         } usage;
         struct {
             bool finished; /* else interrupted, and resumable */

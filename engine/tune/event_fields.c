@@ -161,6 +161,8 @@ static const struct event_field fields[] = {
     NUMBER(EV_TRIAL, trial, code_bytes, T_I64),
     NUMBER(EV_TRIAL, trial, started_ns, T_I64),
     NUMBER(EV_TRIAL, trial, ended_ns, T_I64),
+    NUMBER(EV_TRIAL, trial, canary_ns, T_REAL),
+    NUMBER(EV_TRIAL, trial, drift, T_REAL),
 
     NAME(EV_INCUMBENT, incumbent, phase, phases),
     NUMBER(EV_INCUMBENT, incumbent, cost_ns, T_REAL),
@@ -209,6 +211,8 @@ static const struct event_field fields[] = {
     NUMBER(EV_USAGE, usage, wait_ns, T_I64),
     NUMBER(EV_USAGE, usage, trials, T_I64),
     NUMBER(EV_USAGE, usage, restarts, T_I64),
+    NUMBER(EV_USAGE, usage, canary_ns, T_REAL),
+    NUMBER(EV_USAGE, usage, drift, T_REAL),
 
     NUMBER_MUST(EV_ENDED, ended, finished, T_BOOL),
     TEXT(EV_ENDED, ended, why),

@@ -38,7 +38,8 @@ int event_fields(enum event_kind kind, const struct event_field **first);
 bool event_plausible(const struct event *ev);
 
 /*
- * Reads what event_to_json() wrote: the fields in their order, without blanks, in ASCII. False for
+ * Reads what event_to_json() wrote, or wrote when the last fields of the kind did not exist yet:
+ * the fields in their order, without blanks, in ASCII. False for
  * any other text, which may be an event all the same; *ev is undefined then. Ten times as fast as
  * event_parse(), and never of another opinion.
  */

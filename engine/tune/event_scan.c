@@ -231,12 +231,27 @@ static bool value(struct scan *s, const struct event_field *f, char *event)
     return false;
 }
 
+/* What an older version did not write: it came to be at the end of the list. */
+static bool absent(const struct event_field *f, int nr, struct event *ev)
+{
+    for (int i = 0; i < nr; i++) {
+        if (f[i].must)
+            return false;
+        if (f[i].type == T_REAL)
+            *(double *)(void *)((char *)ev + f[i].offset) = NAN;
+    }
+    return true;
+}
+
 static bool fields(struct scan *s, const struct event_field *f, int nr, struct event *ev)
 {
-    for (int i = 0; i < nr; i++)
+    for (int i = 0; i < nr; i++) {
+        if (at(s, '}'))
+            return absent(f + i, nr - i, ev);
         if (!LITERAL(s, ",\"") || !literal(s, f[i].name, f[i].name_len) || !LITERAL(s, "\":") ||
             !value(s, &f[i], (char *)ev))
             return false;
+    }
     return true;
 }
 
