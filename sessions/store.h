@@ -20,7 +20,8 @@
  *
  * `task` is the task's name. `started`, `ended` and `time` are seconds of the session's active
  * time, which stands still between the runs of a resumed session; `ended_at` is UTC, ISO 8601.
- * What is not known is NULL.
+ * median_ns and cost_ns of a trial are compensated for the drift of the machine, sample_ns is as
+ * taken (engine/tune/conductor_drift.c). What is not known is NULL.
  *
  * DURABILITY. WAL with synchronous=NORMAL: a committed transaction is with the operating system, so
  * kill -9 loses only what the writer's queue held, milliseconds of it. A loss of power can take the

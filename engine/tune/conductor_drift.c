@@ -24,10 +24,10 @@
  * WHAT IT IS WORTH, on one of two cores of an AMD EPYC under KVM whose clock cannot be set. In a
  * session of SqueezeNet, with copies and loops running on and off beside it, the incumbents of the
  * tasks were measured again and again, 42 kernels 875 times in all, by the comparisons with their
- * neighbours: the median of their spreads (half of the middle 68 %) fell from 0.74 to 0.51 %. For the
- * tasks below INTENSITY, 15 kernels, it was 0.99 and would have been 0.97 %, in a quieter session 1.21
- * and 1.33 %. The median of the last nine canaries would give 0.62 %, leaving out drifts below 2 % no
- * gain at all: what is compensated changes from trial to trial.
+ * neighbours: the median of their spreads (half of the middle 68 %) fell from 0.74 to 0.51 %. For
+ * the tasks below INTENSITY, 15 kernels, it was 0.99 and would have been 0.97 %, in another
+ * session 1.21 and 1.33 %. The median of the last nine canaries would give 0.62 %, leaving out
+ * drifts below 2 % no gain at all: what is compensated changes from trial to trial.
  */
 #include "engine/tune/conductor_private.h"
 

@@ -32,9 +32,10 @@
  * number and the pair can change. O'Brien and Fleming's (1979) keeps the level for the last look,
  * when it is the early end that saves time. Samples are plenty, so the difference costs little.
  *
- * WHAT IT DOES. Of 72 finals in which all finalists were one and the same kernel, 62 were called tied,
- * 3 separated (4 %), and 7 stayed open. In sessions of SqueezeNet with 25 and 25 trials (24 tasks, some
- * 15 s) the further rounds take 0.1 to 0.2 s and leave 1 or 2 results open where there were 5.
+ * WHAT IT DOES. Of 72 finals in which all finalists were one and the same kernel, 62 were called
+ * tied, 3 separated (4 %), and 7 stayed open. In sessions of SqueezeNet with 25 and 25 trials (24
+ * tasks, some 15 s) the further rounds take 0.1 to 0.2 s and leave 1 to 3 results open where there
+ * were 5.
  *
  * A recorded device answers a repetition with a copy, which is no new evidence: only its first
  * round counts.
