@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taps on padding. What a convolution multiplies with the zeros around an image, or a pool compares
- * with what is less than everything, changes no sum and need not be computed: a share of the work
- * that grows as images get small, a fifth of a 3x3 convolution of 7x7.
+ * Taps on padding. What a convolution multiplies with the zeros around an image, or with those that
+ * fill up its last block of channels, or a pool compares with what is less than everything, changes
+ * no sum and need not be computed: a fifth of a 3x3 convolution of 7x7, a quarter of what is read
+ * of 24 channels in blocks of 16.
  *
  * Rows: where the register tile has one row only, a branch around the loops inside passes over the
  * taps of a row that is padding. Columns: where the code is made for every position of the register
@@ -15,17 +16,6 @@
 #include "engine/search/space.h"
 
 enum { MAX_COPIES = 4 };
-
-/* The load of `tensor` that makes `e` neutral where it is. */
-static const struct wl_expr *neutral_factor(const struct wl_expr *e, enum wl_combine c, int tensor)
-{
-    if (e->op == WL_LOAD)
-        return e->tensor == tensor && !e->guarded ? e : NULL;
-    if (e->op != WL_MUL || c != WL_SUM)
-        return NULL;
-    const struct wl_expr *a = neutral_factor(e->a, c, tensor);
-    return a ? a : neutral_factor(e->b, c, tensor);
-}
 
 /* `f`, an index in terms of the axes of a producer, in terms of its reader's, who loads at `idx`.
  */
@@ -52,29 +42,67 @@ static bool may_leave(const struct wl_stage *s, const struct tap *t)
     return lo < 0 || hi >= t->extent;
 }
 
-void plan_taps(struct nest_plan *n)
+static void add_tap(struct nest_plan *n, const struct affine *at, int64_t extent)
+{
+    const struct tap t = {*at, extent};
+    if (may_leave(&n->plan->w->stage[n->anchor], &t) && n->nr_taps < LAYOUT_MAX_DIMS)
+        n->tap[n->nr_taps++] = t;
+}
+
+/* Index in producer[] of what fills `tensor`, -1 for none. */
+static int producer_of(const struct nest_plan *n, int tensor)
+{
+    for (int i = 0; i < n->nr_producers; i++)
+        if (n->plan->w->stage[n->producer[i].stage].out == tensor)
+            return i;
+    return -1;
+}
+
+/* The taps of a load that makes a body neutral wherever it leaves its tensor, or what it reads is
+ * padding that a producer has made. */
+static void add_taps_of(struct nest_plan *n, const struct wl_expr *load, float neutral)
 {
     const struct workload *w = n->plan->w;
-    const struct wl_stage *s = &w->stage[n->anchor];
-    for (int i = 0; i < n->nr_producers && s->nr_reduce && !n->nr_taps; i++) {
-        const struct wl_stage *p = &w->stage[n->producer[i].stage];
-        const struct wl_expr *load = neutral_factor(s->body, s->combine, p->out), *x = p->body;
-        if (!load || x->op != WL_LOAD || !x->guarded || x->pad != wl_neutral(s->combine))
-            continue;
-        n->padded = i;
-        for (int d = 0; d < w->tensor[x->tensor].nr_dims; d++) {
-            struct tap t = {compose(&x->idx[d], load->idx), w->tensor[x->tensor].dim[d]};
-            if (may_leave(s, &t))
-                n->tap[n->nr_taps++] = t;
-        }
+    int i = producer_of(n, load->tensor);
+    const struct wl_expr *x = i < 0 ? load : w->stage[n->producer[i].stage].body;
+    if (x->op != WL_LOAD || !x->guarded || x->pad != neutral || (i >= 0 && load->guarded))
+        return;
+    for (int d = 0; d < w->tensor[x->tensor].nr_dims; d++) {
+        struct affine at = i < 0 ? x->idx[d] : compose(&x->idx[d], load->idx);
+        add_tap(n, &at, w->tensor[x->tensor].dim[d]);
     }
+    if (i >= 0)
+        n->padded = i;
+}
+
+static void find_taps(struct nest_plan *n, const struct wl_expr *e, enum wl_combine c)
+{
+    if (e->op == WL_LOAD)
+        add_taps_of(n, e, wl_neutral(c));
+    if (e->op != WL_MUL || c != WL_SUM)
+        return;
+    find_taps(n, e->a, c);
+    find_taps(n, e->b, c);
+}
+
+void plan_taps(struct nest_plan *n)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    n->padded = -1;
+    if (s->nr_reduce)
+        find_taps(n, s->body, s->combine);
+}
+
+bool nest_pads_inline(const struct nest_plan *n, const struct candidate *c)
+{
+    return n->padded >= 0 && knob_place(n->plan, n->producer[n->padded].knob, c) == PLACE_INLINE;
 }
 
 enum tap_kind tap_kind(const struct nest_plan *n, const struct nest_shape *sh,
                        const struct candidate *c, const struct tap *t)
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
-    bool inlined = knob_place(n->plan, n->producer[n->padded].knob, c) == PLACE_INLINE, one = true;
+    bool inlined = nest_pads_inline(n, c), one = true;
     int64_t copies = 1, body = sh->tile_vectors * sh->unrolled_trips;
     for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++) {
         int r = a - s->nr_spatial;

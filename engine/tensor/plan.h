@@ -52,7 +52,7 @@ struct nest_plan {
     int tile_knob[WL_MAX_AXES]; /* -1 where the extent is 1, or the axis fixed */
     int nr_taps;                /* what may be skipped, 0 for nothing ... */
     struct tap tap[LAYOUT_MAX_DIMS];
-    int padded;                 /* ... and the producer, of those above, that pads */
+    int padded;                 /* ... and the producer, of those above, that pads; -1 for none */
     bool whole[WL_MAX_AXES];    /* all of the axis is in the register tile; it has no knob */
     struct transform transform; /* a nest of this kind has no knobs */
     int order_knob, unroll_knob, cache_knob, skip_knob;
@@ -108,6 +108,9 @@ bool load_is_separable(const struct wl_expr *load, int nr_dims, int nr_axes);
 
 /* Finds the taps of a nest that may lie on padding. */
 void plan_taps(struct nest_plan *n);
+
+/* Is padding computed where it is read? */
+bool nest_pads_inline(const struct nest_plan *n, const struct candidate *c);
 
 /* How the code gets to know that such a tap is one, if it is to be skipped: by a branch around what
  * reads a row; when it is made; or not, so that the tap is like others. */

@@ -143,12 +143,11 @@ static void measure_taps(struct view *v, const struct candidate *c)
     if (!n->nr_taps)
         return;
     bool skip = n->skip_knob >= 0 && knob_value(&n->plan->sketch->knob[n->skip_knob], c);
-    bool inlined = knob_place(n->plan, n->producer[n->padded].knob, c) == PLACE_INLINE;
     double done = 1;
     for (int i = 0; i < n->nr_taps; i++) {
         const struct tap *t = &n->tap[i];
         if (!skip || tap_kind(n, &v->sh, c, t) == TAP_ASKED)
-            v->guards += inlined;
+            v->guards += nest_pads_inline(n, c);
         else
             done *= share_inside(v->s, &t->at, 0, t->at.base, t->extent);
     }
