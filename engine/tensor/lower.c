@@ -158,8 +158,8 @@ static enum wl_op combine_op(enum wl_combine c)
     return op[c];
 }
 
-static const struct lp_expr *combine(struct lowering *L, enum wl_combine c,
-                                     const struct lp_expr *acc, const struct lp_expr *x)
+const struct lp_expr *lower_combine(struct lowering *L, enum wl_combine c,
+                                    const struct lp_expr *acc, const struct lp_expr *x)
 {
     return lower_expr_arith(L, combine_op(c), acc, x);
 }
@@ -234,7 +234,7 @@ static struct lp_node *lower_rest(struct lowering *L, int acc, struct lp_affine 
         if (L->loop[i].axis == axis && L->loop[i].level == L_RU)
             lp_affine_term(&reg, L->loop[i].var, -lp_affine_coef(&reg, L->loop[i].var));
     const struct lp_expr *sum = lower_expr_load(L, acc, &reg);
-    struct lp_node *n = lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body));
+    struct lp_node *n = lower_node_store(L, acc, &reg, lower_combine(L, s->combine, sum, body));
     for (int i = L->nr_loops - 1; i >= 0; i--)
         if (L->loop[i].level >= L_R1 && (L->loop[i].axis != axis || L->loop[i].level == L_LANE))
             n = lower_node_for(L, loop_kind(&L->loop[i]), L->loop[i].var, L->loop[i].extent, n);
@@ -258,14 +258,14 @@ static struct lp_node *lower_across(struct lowering *L)
     lower_list_add(&out,
                    lower_wrap(L, L_RU, L_LANE, lower_node_store(L, acc, &reg, neutral)));
     const struct lp_expr *body = lower_convert(L, s->body, L->axis);
-    body = combine(L, s->combine, lower_expr_load(L, acc, &reg), body);
+    body = lower_combine(L, s->combine, lower_expr_load(L, acc, &reg), body);
     if (L->sh.vectors > 0)
         lower_list_add(&out, lower_wrap(L, L_R1, L_LANE, lower_node_store(L, acc, &reg, body)));
     lower_list_add(&out, lower_rest(L, acc, reg));
 
     const struct lp_expr *parts = lower_expr_load(L, acc, &at);
     for (at.base = tile; at.base < size; at.base += tile)
-        parts = combine(L, s->combine, parts, lower_expr_load(L, acc, &at));
+        parts = lower_combine(L, s->combine, parts, lower_expr_load(L, acc, &at));
     struct lp_expr *sum = lower_expr_new(L, LP_ACROSS);
     sum->arith = combine_op(s->combine);
     sum->a = parts;
@@ -302,10 +302,7 @@ static struct lp_node *lower_tile(struct lowering *L)
 
     lower_pack_constants(L, s->body);
     lower_skip_taps(L);
-    const struct lp_expr *body = lower_convert(L, s->body, L->axis);
-    L->given.nr = 0;
-    struct lp_node *update = lower_wrap_update(
-        L, lower_node_store(L, acc, &reg, combine(L, s->combine, sum, body)));
+    struct lp_node *update = lower_update(L, acc, &reg);
     struct lp_node *zero =
         lower_wrap(L, L_S3, L_LANE,
                    lower_node_store(L, acc, &reg, lower_expr_literal(L, wl_neutral(s->combine))));

@@ -67,6 +67,20 @@ void lower_ask(struct lowering *L, struct lp_cond *c, struct lp_range r)
         c->r[c->nr++] = r;
 }
 
+struct lp_cond lower_for_all(struct lowering *L, const struct lp_cond *c, int var, int64_t extent)
+{
+    struct lp_cond all = {0};
+    for (int i = 0; i < c->nr; i++) {
+        struct lp_range r = c->r[i];
+        int64_t coef = lp_affine_coef(&r.a, var), reach = coef * (extent - 1);
+        lp_affine_term(&r.a, var, -coef);
+        r.lo -= reach < 0 ? reach : 0;
+        r.hi -= reach > 0 ? reach : 0;
+        lower_ask(L, &all, r);
+    }
+    return all;
+}
+
 /* The stored dimensions stay; what is logical is the weights that the transform is made of. */
 void lower_transform_layout(const struct lowering *L, struct layout *l)
 {

@@ -58,8 +58,9 @@ struct lowering {
     int nr_sources;
     struct source source[MAX_SOURCES];
     int lane_loop; /* index in loop[], -1 for none */
-    struct lp_cond rows, columns, given; /* of taps that are no padding: asked by branches; known when
-                                            code is made; both, where loads of the body are */
+    /* Of taps that are no padding: asked by branches; known when code is made; asked once a tile;
+     * and what holds where loads are that are being converted. */
+    struct lp_cond rows, columns, split, given;
     struct lp_cond *assumed; /* where not NULL: what would be asked is taken as given, and noted here */
 };
 
@@ -107,6 +108,9 @@ const struct lp_expr *lower_guard(struct lowering *L, const struct lp_expr *x,
  * `failed` where the condition has no room. */
 void lower_ask(struct lowering *L, struct lp_cond *c, struct lp_range r);
 
+/* What makes a condition hold at every value of `var`, which is below `extent`. */
+struct lp_cond lower_for_all(struct lowering *L, const struct lp_cond *c, int var, int64_t extent);
+
 /* Where the loads of a tensor find their elements in this nest; NULL: the tensor itself. */
 const struct source *lower_find_source(const struct lowering *L, int tensor);
 
@@ -130,6 +134,10 @@ int lower_lanes_of(const struct lowering *L, int64_t extent);
 /* Wraps `body` in loop[i]. */
 struct lp_node *lower_wrap_one(struct lowering *L, int i, struct lp_node *body);
 
+/* acc combined with x, as the anchor says. */
+const struct lp_expr *lower_combine(struct lowering *L, enum wl_combine c,
+                                    const struct lp_expr *acc, const struct lp_expr *x);
+
 /* The outermost loops of a nest, the first one outermost: in parallel, where threads are to share
  * the nest and do not share strips. */
 struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, const int64_t *extent,
@@ -152,8 +160,8 @@ struct lp_node *lower_wrap(struct lowering *L, enum level from, enum level to,
 /* Decides what is to be known of taps on padding, and which loops are unrolled for it. */
 void lower_skip_taps(struct lowering *L);
 
-/* Wraps the update of an accumulator in the loops inside S2, with what skips taps. */
-struct lp_node *lower_wrap_update(struct lowering *L, struct lp_node *update);
+/* The update of the accumulator `acc` at `reg` by the anchor's body, in the loops inside S2. */
+struct lp_node *lower_update(struct lowering *L, int acc, const struct lp_affine *reg);
 
 /* lower_transform.c: the loops of a nest that is a transform. */
 struct lp_node *lower_transform(struct lowering *L);

@@ -224,22 +224,6 @@ static struct lp_node *row_step(struct lowering *L, const struct tile *x, int va
     return in_lanes(L, x, l);
 }
 
-/* What must hold of a tile for all of `asked` to hold at every value of `var`. */
-static struct lp_cond for_all(struct lowering *L, const struct lp_cond *asked, int var,
-                              int64_t extent)
-{
-    struct lp_cond c = {0};
-    for (int i = 0; i < asked->nr; i++) {
-        struct lp_range r = asked->r[i];
-        int64_t coef = lp_affine_coef(&r.a, var), reach = coef * (extent - 1);
-        lp_affine_term(&r.a, var, -coef);
-        r.lo -= reach < 0 ? reach : 0;
-        r.hi -= reach > 0 ? reach : 0;
-        lower_ask(L, &c, r);
-    }
-    return c;
-}
-
 typedef struct lp_node *step_fn(struct lowering *L, const struct tile *x, int var);
 
 /* All of a tile's columns or rows: where its conditions all hold, without them. */
@@ -255,9 +239,9 @@ static struct lp_node *steps(struct lowering *L, const struct tile *x, step_fn *
     if (!asked.nr)
         return fast;
     struct lp_node *other = lower_node_for(L, LP_SERIAL, edge, extent, step(L, x, edge));
-    asked = for_all(L, &asked, inside, extent);
+    asked = lower_for_all(L, &asked, inside, extent);
     if (x->lane >= 0)
-        asked = for_all(L, &asked, x->lane, x->lanes);
+        asked = lower_for_all(L, &asked, x->lane, x->lanes);
     return lower_node_if(L, asked, fast, other);
 }
 

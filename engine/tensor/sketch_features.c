@@ -146,9 +146,10 @@ static void measure_taps(struct view *v, const struct candidate *c)
     double done = 1;
     for (int i = 0; i < n->nr_taps; i++) {
         const struct tap *t = &n->tap[i];
-        if (!skip || tap_kind(n, &v->sh, c, t) == TAP_ASKED)
+        enum tap_kind kind = skip ? tap_kind(n, &v->sh, c, t) : TAP_ASKED;
+        if (kind == TAP_ASKED)
             v->guards += nest_pads_inline(n, c);
-        else
+        else if (kind != TAP_SPLIT)
             done *= share_inside(v->s, &t->at, 0, t->at.base, t->extent);
     }
     v->skipped = 1 - done;
