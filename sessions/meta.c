@@ -104,7 +104,7 @@ static int get_json(struct session *s, const char *key, json_t **out, struct err
     return rc;
 }
 
-int session_set_options(struct session *s, const struct tune_options *o, struct err *e)
+int meta_set_options(struct session *s, const struct tune_options *o, struct err *e)
 {
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);

@@ -60,6 +60,7 @@ int db_prepare(const char *path, sqlite3 *db, const char *sql, sqlite3_stmt **ou
 int meta_set(struct session *s, const char *key, const char *value, struct err *e);
 int meta_set_int(struct session *s, const char *key, int64_t value, struct err *e);
 int meta_get(struct session *s, const char *key, struct strbuf *value, struct err *e);
+int meta_set_options(struct session *s, const struct tune_options *o, struct err *e);
 int64_t meta_int(struct session *s, const char *key, int64_t otherwise);
 
 /* owner.c: which process runs the session. */

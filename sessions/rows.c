@@ -25,7 +25,10 @@
                 " explored_trial = CASE WHEN phase = 'explore' AND ?2 IN ('refine', 'final',"      \
                 "  'done') THEN coalesce(explored_trial, best_trial) ELSE explored_trial END,"     \
                 " refined_trial = CASE WHEN phase = 'refine' AND ?2 IN ('final', 'done')"          \
-                "  THEN coalesce(refined_trial, best_trial) ELSE refined_trial END"                \
+                "  THEN coalesce(refined_trial, best_trial) ELSE refined_trial END,"               \
+                " default_ns = CASE WHEN ?2 IN ('final', 'done') THEN default_ns END,"             \
+                " explored_ns = CASE WHEN ?2 IN ('final', 'done') THEN explored_ns END,"           \
+                " refined_ns = CASE WHEN ?2 IN ('final', 'done') THEN refined_ns END"              \
                 " WHERE id = ?1")                                                                  \
     X(ST_PROPOSED,                                                                                 \
       "INSERT INTO trial(id, task, strategy, phase, sketch, knobs, code, origin,"                  \

@@ -297,7 +297,7 @@ static int create_schema(struct session *s, const struct tune_options *o, struct
     if (!rc)
         rc = meta_set_int(s, "created_ns", clock_wall_ns(), e);
     if (!rc)
-        rc = session_set_options(s, o, e);
+        rc = meta_set_options(s, o, e);
     if (!rc)
         rc = owner_claim(s, e);
     if (!rc)

@@ -87,9 +87,8 @@ struct session_info {
 };
 int session_info(struct session *s, struct session_info *out, struct err *e);
 
-/* The options it was created with, or were stored since. */
+/* The options it was created with. Budgets that changed since are commands of its history. */
 int session_options(struct session *s, struct tune_options *out, struct err *e);
-int session_set_options(struct session *s, const struct tune_options *o, struct err *e);
 
 /*
  * Inputs: session_add_input() stores a file's full path and the hash of its contents;

@@ -150,6 +150,86 @@ class EndToEnd(unittest.TestCase):
         self.assertIn("ended   interrupted", both)
         self.assertIn("ended   finished", both)
 
+    def phases(self):
+        """The number of trials of each task in each phase."""
+        return {(task, phase): n for task, phase, n in query(
+            self.session, "select task, phase, count(*) from trials group by 1, 2")}
+
+    def test_a_finished_session_is_refined_further(self):
+        r = self.tune("tinynet", "--explore", "8", "--refine", "8", "--seed", "3")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        before = query(self.session, "select id, code, sample_ns from trials order by id")
+        first = self.phases()
+        r = run("resume", self.session, "--refine", "16", "--batch")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("16 trials of each task", r.stdout)
+        after = query(self.session, "select id, code, sample_ns from trials order by id")
+        self.assertEqual(after[:len(before)], before)
+        last = self.phases()
+        grown = 0
+        for (task, phase), n in last.items():
+            old = first.get((task, phase), 0)
+            if phase == "refine" and old == 8:
+                grown += n == 16
+                self.assertLessEqual(n, 16)  # or it converged
+            else:
+                self.assertEqual(n, old)
+        self.assertGreater(grown, 0)
+        for task in {task for task, _ in last}:
+            results = query(self.session, "select count(*) from events e join task t on t.id = e.task"
+                            f" where e.kind = 'result' and t.name = '{task}'")[0][0]
+            renewed = last[task, "refine"] > first[task, "refine"]
+            self.assertEqual(results, 1 + renewed, task)
+        shown = json.loads(run("show", self.session, "--json").stdout)
+        self.assertEqual(shown["session"]["state"], "finished")
+        # Once more with the same budget: nothing to do.
+        r = run("resume", self.session, "--refine", "16", "--batch")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(self.phases(), last)
+        self.assertEqual(query(self.session, "select count(*) from events where kind = 'command'"),
+                         [(1,)])
+
+    def test_killed_while_it_explores_further(self):
+        r = self.tune("tinynet", "--explore", "8", "--refine", "4", "--seed", "4")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        first = self.phases()
+        args = ["resume", self.session, "--explore", "20", "--batch"]
+        for trials in (30, 45):
+            p = subprocess.Popen([SQUALL, *args], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+            for line in p.stdout:
+                trials -= " trial " in line
+                if not trials:
+                    break
+            p.send_signal(signal.SIGKILL)
+            p.stdout.close()
+            p.wait(TIMEOUT)
+            args = ["resume", self.session, "--batch"]
+        stored = query(self.session, "select id, code from trials")
+        r = run(*args)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = query(self.session, "select id, code from trials order by id")
+        self.assertEqual([i for i, _ in rows], list(range(1, len(rows) + 1)))
+        self.assertLessEqual(set(stored), set(rows))
+        for (task, phase), n in self.phases().items():
+            if phase != "refine":
+                continue
+            explored = sum(m for (t, p), m in self.phases().items() if t == task and p != "refine")
+            self.assertLessEqual(explored, 20)
+            self.assertLessEqual(n, 4 + first[task, phase])
+        self.assertIn(20, [sum(m for (t, p), m in self.phases().items()
+                               if t == task and p != "refine") for task, _ in self.phases()])
+
+    def test_a_session_that_does_not_explore_cannot_explore_further(self):
+        r = self.tune("matmul:32x32x32", "--strategy", "droplet", "--refine", "4")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        r = run("resume", self.session, "--explore", "8", "--batch")
+        self.assertEqual(r.returncode, 2)
+        self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+        self.assertIn("does not explore", r.stderr)
+        r = run("resume", self.session, "--refine", "8", "--batch")
+        self.assertEqual(r.returncode, 0, r.stderr)
+
     def test_an_ended_output_ends_the_search(self):
         p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -232,7 +312,8 @@ class EndToEnd(unittest.TestCase):
             (1, ["tune", "tinynet", "--task", "no such task"]),
             (1, ["tune", "tinynet", "--session", "/nowhere/s.squall"]),
             (2, ["resume"]),
-            (2, ["resume", "s.squall", "--explore", "100"]),
+            (1, ["resume", "missing.squall", "--explore", "100"]),
+            (2, ["resume", "missing.squall", "--refine", "some"]),
             (1, ["resume", text]),
             (1, ["resume", "missing.squall"]),
             (2, ["replay"]),

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -333,6 +334,38 @@ static void a_million_trials_take_seconds(void **state)
     board_release(&b);
 }
 
+static void a_task_that_goes_on_is_measured_anew(void **state)
+{
+    (void)state;
+    struct board b;
+    board_init(&b);
+    story_tell(story);
+    tell(&b);
+    struct event ev = {.kind = EV_COMMAND, .task = -1};
+    strcpy(ev.u.command.verb, "refine");
+    ev.u.command.value = 24;
+    board_apply(&b, &ev);
+    strcpy(ev.u.command.verb, "trials");
+    ev.u.command.value = 1000;
+    board_apply(&b, &ev);
+    assert_int_equal(b.session.u.session.refine, 24);
+    assert_int_equal(b.session.u.session.trials, 1000);
+    assert_true(b.task[0].final);
+    ev = (struct event){.kind = EV_PHASE, .task = 0};
+    ev.u.phase.phase = PHASE_REFINE;
+    ev.u.phase.budget = 24;
+    ev.u.phase.used = 2;
+    board_apply(&b, &ev);
+    const struct board_task *t = &b.task[0];
+    assert_false(t->final);
+    assert_int_equal(t->budget, 24);
+    assert_int_equal(t->nr_phase, 2);
+    /* Until then its stages are the trials again. */
+    assert_true(t->best_ns == board_trial(&b, 5)->median_ns && t->refined_ns == t->best_ns);
+    assert_true(t->default_ns == board_trial(&b, 1)->median_ns);
+    board_release(&b);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -344,6 +377,7 @@ int main(void)
         TEST(a_new_centre_finds_its_ring),
         TEST(notes_are_the_last_ones),
         TEST(a_strangers_events_do_no_harm),
+        TEST(a_task_that_goes_on_is_measured_anew),
         TEST(json_has_the_promised_shape),
         TEST(a_million_trials_take_seconds),
     };

@@ -24,10 +24,13 @@ struct story {
     int64_t trials, stop_at;
     enum tune_verb verb;
     int verb_task;
+    double verb_value;
+    int64_t explore, refine; /* 0: as options_init() has them */
+    const struct tune_command *budget;
+    int nr_budgets;
     const struct event *past;
     int nr_past, resumed;
     bool knows_results;
-    bool skip; /* skip task 1 after 20 trials */
     /* of the run */
     int rc;
     struct err err;
@@ -54,6 +57,11 @@ static void tell(struct story *s)
     run.rec.at_trial = s->stop_at;
     run.rec.verb = s->verb;
     run.rec.verb_task = s->verb_task;
+    run.rec.verb_value = s->verb_value;
+    run.o.explore = s->explore ? s->explore : run.o.explore;
+    run.o.refine = s->refine ? s->refine : run.o.refine;
+    run.budget = s->budget;
+    run.nr_budgets = s->nr_budgets;
     run_all(&run);
     s->rc = run.rc;
     s->err = run.err;
@@ -202,6 +210,8 @@ static void killed_everywhere(struct story *first, int stride)
                           .nr_past = cut,
                           .resumed = 1,
                           .knows_results = cut % 2,
+                          .explore = first->explore,
+                          .refine = first->refine,
                           .trials = first->trials};
         tell(&s);
         assert_int_equal(s.rc, 0);
@@ -284,6 +294,227 @@ static void test_more_trials_go_on_where_fewer_ended(void **state)
     free(rest.ev);
 }
 
+/* ---- budgets that change */
+
+static int count_phase(const struct event *ev, int nr, int task, enum phase p)
+{
+    int n = 0;
+    for (int i = 0; i < nr; i++)
+        n += ev[i].kind == EV_PROPOSED && ev[i].task == task && ev[i].u.proposed.phase == p;
+    return n;
+}
+
+static int count_kind(const struct event *ev, int nr, enum event_kind kind, int task)
+{
+    int n = 0;
+    for (int i = 0; i < nr; i++)
+        n += ev[i].kind == kind && ev[i].task == task;
+    return n;
+}
+
+/* A finished session and its resumption with other budgets; the events of both. */
+static struct event *resumed_with(const struct tune_command *budget, int nr_budgets, int jobs,
+                                  int *nr_first, int *nr)
+{
+    struct story first = {.nr_tasks = 2, .jobs = 1, .explore = 16, .refine = 8};
+    tell(&first);
+    assert_int_equal(first.rc, 0);
+    struct story more = {.nr_tasks = 2,
+                         .jobs = jobs,
+                         .shuffle = jobs > 1,
+                         .explore = 16,
+                         .refine = 8,
+                         .budget = budget,
+                         .nr_budgets = nr_budgets,
+                         .past = first.ev,
+                         .nr_past = first.nr,
+                         .resumed = 1,
+                         .knows_results = true};
+    tell(&more);
+    assert_int_equal(more.rc, 0);
+    *nr_first = first.nr;
+    struct event *all = joined(first.ev, first.nr, &more, nr);
+    free(first.ev);
+    return all;
+}
+
+static void test_more_refinement_goes_on_where_it_stood(void **state)
+{
+    (void)state;
+    int nr_first, nr;
+    static const struct tune_command more = {TUNE_REFINE, -1, 24};
+    struct event *ev = resumed_with(&more, 1, 1, &nr_first, &nr);
+    const struct event *rest = ev + nr_first;
+    int nr_rest = nr - nr_first;
+    for (int t = 0; t < 2; t++) {
+        assert_int_equal(count_phase(ev, nr_first, t, PHASE_REFINE), 8);
+        assert_int_equal(count_phase(rest, nr_rest, t, PHASE_REFINE), 16);
+        assert_int_equal(count_phase(rest, nr_rest, t, PHASE_EXPLORE), 0);
+        assert_int_equal(count_kind(rest, nr_rest, EV_RESULT, t), 1);
+    }
+    assert_int_equal(count_ends(ev, nr), 2 * (16 + 24));
+    assert_int_equal(count_kind(rest, nr_rest, EV_COMMAND, -1), 1);
+    for (int i = 0; i < nr_rest; i++)
+        if (rest[i].kind == EV_COMMAND) {
+            assert_string_equal(rest[i].u.command.verb, "refine");
+            assert_string_equal(rest[i].u.command.text, "24 trials of each task");
+            assert_int_equal(rest[i].u.command.after, 2 * (16 + 8));
+        }
+    struct story s = {.nr_tasks = 2, .ev = ev, .nr = nr, .explore = 16, .refine = 8};
+    killed_everywhere(&s, 11);
+    free(ev);
+}
+
+static void test_more_exploration_refines_anew(void **state)
+{
+    (void)state;
+    int nr_first, nr;
+    static const struct tune_command more = {TUNE_EXPLORE, -1, 40};
+    struct event *ev = resumed_with(&more, 1, 1, &nr_first, &nr);
+    const struct event *rest = ev + nr_first;
+    int nr_rest = nr - nr_first;
+    for (int t = 0; t < 2; t++) {
+        assert_int_equal(count_phase(rest, nr_rest, t, PHASE_EXPLORE), 24);
+        assert_int_equal(count_phase(rest, nr_rest, t, PHASE_REFINE), 8);
+        assert_int_equal(count_kind(rest, nr_rest, EV_RESULT, t), 1);
+    }
+    struct story s = {.nr_tasks = 2, .ev = ev, .nr = nr, .explore = 16, .refine = 8};
+    killed_everywhere(&s, 17);
+    free(ev);
+}
+
+static void test_changed_budgets_decide_equally(void **state)
+{
+    (void)state;
+    static const struct tune_command more[] = {
+        {TUNE_EXPLORE, -1, 24}, {TUNE_REFINE, 1, 30}, {TUNE_REFINE, 0, 0}};
+    char *want = NULL;
+    for (int jobs = 1; jobs <= 4; jobs *= 2) {
+        int nr_first, nr;
+        struct event *ev = resumed_with(more, 3, jobs, &nr_first, &nr);
+        char *got = essence(ev, nr);
+        if (want)
+            assert_same(got, want);
+        assert_int_equal(count_phase(ev, nr, 0, PHASE_REFINE), 8);
+        assert_int_equal(count_phase(ev, nr, 1, PHASE_REFINE), 8 + 30);
+        free(want);
+        want = got;
+        free(ev);
+    }
+    free(want);
+}
+
+/* The same once more is no change. */
+static void test_the_same_budget_again_changes_nothing(void **state)
+{
+    (void)state;
+    int nr_first, nr;
+    static const struct tune_command same[] = {{TUNE_EXPLORE, -1, 16}, {TUNE_REFINE, 1, 8}};
+    struct event *ev = resumed_with(same, 2, 1, &nr_first, &nr);
+    assert_int_equal(count_ends(ev + nr_first, nr - nr_first), 0);
+    assert_int_equal(count_kind(ev + nr_first, nr - nr_first, EV_COMMAND, -1), 0);
+    assert_int_equal(count_kind(ev + nr_first, nr - nr_first, EV_COMMAND, 1), 0);
+    free(ev);
+}
+
+/* At any moment, among them the one when nothing is left to do. */
+static void test_budgets_change_while_running(void **state)
+{
+    (void)state;
+    static const struct story orders[] = {
+        {.verb = TUNE_REFINE, .verb_task = 1, .verb_value = 40},
+        {.verb = TUNE_REFINE, .verb_task = -1, .verb_value = 4},
+        {.verb = TUNE_EXPLORE, .verb_task = 0, .verb_value = 60},
+        {.verb = TUNE_EXPLORE, .verb_task = -1, .verb_value = 10},
+        {.verb = TUNE_TRIALS, .verb_task = -1, .verb_value = 81},
+    };
+    static const int64_t at[] = {1, 20, 60, AT_FINAL};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        for (int k = 0; k < 4; k++) {
+            struct story s = orders[i];
+            s.nr_tasks = k == 3 ? 1 : 2;
+            if (s.verb_task >= s.nr_tasks)
+                s.verb_task = 0;
+            s.jobs = 2;
+            s.shuffle = true;
+            s.stop_at = at[k];
+            tell(&s);
+            assert_int_equal(s.rc, 0);
+            if (s.verb == TUNE_TRIALS && k < 3)
+                assert_int_equal(count_ends(s.ev, s.nr), 81);
+            killed_everywhere(&s, 29);
+            free(s.ev);
+        }
+}
+
+static void test_a_task_skipped_goes_on_when_asked_by_name(void **state)
+{
+    (void)state;
+    struct story s = {
+        .nr_tasks = 2, .jobs = 1, .stop_at = 20, .verb = TUNE_SKIP_TASK, .verb_task = 1};
+    tell(&s);
+    static const struct tune_command all = {TUNE_REFINE, -1, 30}, one = {TUNE_REFINE, 1, 30};
+    for (int i = 0; i < 2; i++) {
+        struct story more = {.nr_tasks = 2,
+                             .jobs = 1,
+                             .budget = i ? &one : &all,
+                             .nr_budgets = 1,
+                             .past = s.ev,
+                             .nr_past = s.nr,
+                             .resumed = 1,
+                             .knows_results = true};
+        tell(&more);
+        assert_int_equal(more.rc, 0);
+        assert_int_equal(count_phase(more.ev, more.nr, 0, PHASE_REFINE), i ? 0 : 6);
+        assert_int_equal(count_phase(more.ev, more.nr, 1, PHASE_REFINE), i ? 30 : 0);
+        free(more.ev);
+    }
+    free(s.ev);
+}
+
+/* A limit that ends the session in the middle of a change, then a larger one. */
+static void test_a_limit_before_and_after_a_change(void **state)
+{
+    (void)state;
+    struct story s = {.nr_tasks = 3, .jobs = 1, .trials = 101};
+    tell(&s);
+    static const struct tune_command more[] = {{TUNE_REFINE, -1, 40}, {TUNE_TRIALS, -1, 171}};
+    struct story rest = {.nr_tasks = 3,
+                         .jobs = 2,
+                         .trials = 101,
+                         .budget = more,
+                         .nr_budgets = 2,
+                         .past = s.ev,
+                         .nr_past = s.nr,
+                         .resumed = 1,
+                         .knows_results = true};
+    tell(&rest);
+    assert_int_equal(rest.rc, 0);
+    assert_int_equal(count_ends(rest.ev, rest.nr), 70);
+    int nr;
+    struct event *all = joined(s.ev, s.nr, &rest, &nr);
+    struct story both = {.nr_tasks = 3, .ev = all, .nr = nr, .trials = 101};
+    killed_everywhere(&both, 13);
+    /* Less than there is already cuts nothing off. */
+    static const struct tune_command less = {TUNE_TRIALS, -1, 50};
+    struct story end = {.nr_tasks = 3,
+                        .jobs = 1,
+                        .trials = 101,
+                        .budget = &less,
+                        .nr_budgets = 1,
+                        .past = all,
+                        .nr_past = nr,
+                        .resumed = 2,
+                        .knows_results = true};
+    tell(&end);
+    assert_int_equal(end.rc, 0);
+    assert_int_equal(count_ends(end.ev, end.nr), 0);
+    assert_string_equal(end.ev[end.nr - 1].u.ended.why, "171 trials used");
+    free(end.ev);
+    free(all);
+    free(s.ev);
+}
+
 static void test_another_input_is_refused(void **state)
 {
     (void)state;
@@ -337,6 +568,13 @@ int main(void)
         cmocka_unit_test(test_killed_with_a_session_budget),
         cmocka_unit_test(test_skip_takes_effect_at_the_same_trial_again),
         cmocka_unit_test(test_more_trials_go_on_where_fewer_ended),
+        cmocka_unit_test(test_more_refinement_goes_on_where_it_stood),
+        cmocka_unit_test(test_more_exploration_refines_anew),
+        cmocka_unit_test(test_changed_budgets_decide_equally),
+        cmocka_unit_test(test_the_same_budget_again_changes_nothing),
+        cmocka_unit_test(test_budgets_change_while_running),
+        cmocka_unit_test(test_a_task_skipped_goes_on_when_asked_by_name),
+        cmocka_unit_test(test_a_limit_before_and_after_a_change),
         cmocka_unit_test(test_another_input_is_refused),
         cmocka_unit_test(test_finished_session_has_nothing_to_do),
     };

@@ -401,9 +401,18 @@ static void record(void *ctx, const struct event *ev)
         r->ended_trials++;
         act = r->ended_trials == r->at_trial;
     }
+    if (r->at_trial == AT_FINAL && ev->kind == EV_PHASE && ev->u.phase.phase == PHASE_FINAL) {
+        r->at_trial = 0;
+        act = true;
+    }
     pthread_cond_broadcast(&r->cond);
     pthread_mutex_unlock(&r->lock);
-    if (act)
+    if (!act)
+        return;
+    if (r->verb >= TUNE_EXPLORE && r->verb <= TUNE_SECONDS)
+        conductor_budget(r->conductor,
+                         &(struct tune_command){r->verb, r->verb_task, r->verb_value});
+    else
         conductor_command(r->conductor, r->verb, r->verb_task);
 }
 
@@ -463,7 +472,12 @@ static int64_t resulted(void *ctx, int task)
 
 static void history_make(struct run *r, struct history *h)
 {
-    *h = (struct history){.resumed = r->resumed, .find = find, .command = command, .ctx = r};
+    *h = (struct history){.resumed = r->resumed,
+                          .find = find,
+                          .command = command,
+                          .budget = r->budget,
+                          .nr_budgets = r->nr_budgets,
+                          .ctx = r};
     if (r->knows_results)
         h->resulted = resulted;
     for (int i = 0; i < r->nr_past; i++) {
@@ -604,7 +618,9 @@ static void describe(const struct event *ev, struct strbuf *out)
                     phase_name(ev->u.incumbent.phase), ev->u.incumbent.centre,
                     ev->u.incumbent.cost_ns);
         break;
-    case EV_PHASE:
+    case EV_PHASE: /* that a task goes on is told again by every run */
+        if (strcmp(ev->u.phase.why, "goes on") == 0)
+            break;
         strbuf_addf(out, "%d enters %s: %s", ev->task, phase_name(ev->u.phase.phase),
                     ev->u.phase.why);
         break;
@@ -636,7 +652,8 @@ char *sequence(const struct event *ev, int nr)
         if (!is_ordered(&ev[i]))
             continue;
         describe(&ev[i], &sb);
-        strbuf_addc(&sb, '\n');
+        if (sb.len && sb.buf[sb.len - 1] != '\n')
+            strbuf_addc(&sb, '\n');
     }
     return strbuf_detach(&sb);
 }

@@ -63,6 +63,8 @@ void fake_free(struct fake *f);
 /* Tasks "task0" ... with weights 1, 2, ... */
 void tasks_make(struct task_list *l, int nr);
 
+enum { AT_FINAL = -1 };
+
 struct recorder {
     pthread_mutex_t lock;
     pthread_cond_t cond;
@@ -71,9 +73,10 @@ struct recorder {
     struct event *ev;
     int64_t ended_trials;
     /* Commands by themselves: when so many trials have ended, in the conductor's own thread. */
-    int64_t at_trial; /* 0 for none */
+    int64_t at_trial; /* 0 for none; AT_FINAL: when the first task enters its final */
     enum tune_verb verb;
     int verb_task;
+    double verb_value; /* of a budget */
 };
 
 struct run {
@@ -82,7 +85,9 @@ struct run {
     struct task_list *tasks;
     const struct event *past; /* events of earlier runs */
     int nr_past, resumed;
-    bool knows_results; /* history->resulted is given */
+    bool knows_results;                /* history->resulted is given */
+    const struct tune_command *budget; /* given with the resumption */
+    int nr_budgets;
     struct recorder rec;
     struct event_sink sink;
     struct history history;

@@ -65,7 +65,8 @@ static bool takes(const struct command *c, int id)
     case OPT_ASCII:
     case OPT_BRAILLE:
         return tunes || c->run == cmd_replay || c->run == cmd_attach;
-    /* Not the budgets of a task: strategies plan with them, and a resumed session repeats its plan. */
+    case OPT_EXPLORE:
+    case OPT_REFINE:
     case OPT_TRIALS:
     case OPT_TIME:
         return tunes;
@@ -195,9 +196,11 @@ static int set_option(const struct command *c, int id, const char *name, const c
         ok = read_count(arg, INT32_MAX, &o->tune.trials);
         break;
     case OPT_EXPLORE:
+        o->given_explore = true;
         ok = read_count(arg, INT32_MAX, &o->tune.explore);
         break;
     case OPT_REFINE:
+        o->given_refine = true;
         ok = read_count(arg, INT32_MAX, &o->tune.refine);
         break;
     case OPT_TIME:

@@ -29,7 +29,10 @@ struct cli_options {
     const char *color;       /* "auto", "always", "never" */
     const char *cache;       /* "auto", "warm", "cold": where constants are when a kernel is called */
     bool ascii, braille, take_over;
-    bool given_trials, given_time, given_speed, given_strategy; /* on the command line */
+    bool given_trials, given_time, given_explore, given_refine, given_speed,
+        given_strategy;      /* on the command line */
+    struct tune_command change[4]; /* of `resume`: the budgets among these */
+    int nr_changes;
     double speed;            /* of a replay: 1 as it was, 0 at once */
     int nr_inputs;
     const char *input[CLI_MAX_INPUTS];

@@ -182,7 +182,13 @@ int cmd_tune(int argc, char **argv)
 
 /* Resume. */
 
-/* Budgets given now replace the stored ones. */
+static void change(struct cli_options *o, bool given, enum tune_verb verb, double value)
+{
+    if (given)
+        o->change[o->nr_changes++] = (struct tune_command){verb, -1, value};
+}
+
+/* Those it was created with; budgets given now are commands, which change them after what is stored. */
 static int restore_options(struct session *s, const struct cli_options *now,
                            struct cli_options *o, struct strbuf text[RESTORE_TEXTS], struct err *e)
 {
@@ -190,12 +196,14 @@ static int restore_options(struct session *s, const struct cli_options *now,
     int rc = session_options(s, &o->tune, e);
     if (rc)
         return rc;
-    if (now->given_trials)
-        o->tune.trials = now->tune.trials;
-    if (now->given_time)
-        o->tune.seconds = now->tune.seconds;
-    rc = session_set_options(s, &o->tune, e);
-    return rc ? rc : restore_inputs(s, o, text, e);
+    if (now->given_explore && strcmp(o->tune.explore_strategy, "none") == 0)
+        return err_set(e, ERR_USAGE, "session \"%s\" does not explore; leave --explore out, or give "
+                       "--refine", session_path(s));
+    change(o, now->given_explore, TUNE_EXPLORE, (double)now->tune.explore);
+    change(o, now->given_refine, TUNE_REFINE, (double)now->tune.refine);
+    change(o, now->given_trials, TUNE_TRIALS, (double)now->tune.trials);
+    change(o, now->given_time, TUNE_SECONDS, now->tune.seconds);
+    return restore_inputs(s, o, text, e);
 }
 
 int cmd_resume(int argc, char **argv)

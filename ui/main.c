@@ -38,7 +38,9 @@ const struct command commands[] = {
      "  --color WHEN     auto, always or never\n"
      "  --ascii          no line graphics; --braille: finer curves\n"},
     {"resume", "SESSION", "Goes on with an interrupted session, from where it stopped.", cmd_resume,
-     "  --trials N, --time SECONDS   new budgets of the whole session; those of a task stay\n"
+     "  --explore N, --refine N      new budgets of every task, in trials from its beginning; also of\n"
+     "                   a finished session, which then goes on\n"
+     "  --trials N, --time SECONDS   new budgets of the whole session\n"
      "  --take-over      although another host seems to run it\n"
      "  --batch, --json, --color, --ascii, --braille   as for tune\n"},
     {"replay", "SESSION", "Plays a session again, in the workbench or as lines.", cmd_replay,

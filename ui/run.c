@@ -106,6 +106,10 @@ int run_session(const struct cli_options *o, struct session *s, struct device *d
     struct lessons lessons = {0};
     struct tune_options tune = o->tune;
     int rc = resuming ? session_history(s, &history, &e) : 0;
+    if (!rc && resuming) {
+        history.budget = o->change;
+        history.nr_budgets = o->nr_changes;
+    }
     if (!rc)
         rc = session_info(s, &info, &e);
     if (!rc)

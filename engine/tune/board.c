@@ -238,6 +238,15 @@ static void apply_knob(struct board *b, const struct event *ev)
     utf8_copy(k->values, sizeof k->values, ev->u.knob.values);
 }
 
+/* The task goes on: what was measured at its end is not the last word any more. */
+static void forget_final(struct board_task *t)
+{
+    t->final = false;
+    t->error = NAN;
+    for (int i = 0; i < 3; i++)
+        t->final_ns[i] = t->lo[i] = t->hi[i] = NAN;
+}
+
 static void apply_phase(struct board *b, const struct event *ev)
 {
     struct board_task *t = task_of(b, ev);
@@ -249,7 +258,9 @@ static void apply_phase(struct board *b, const struct event *ev)
     if (t->phase == PHASE_REFINE && next > PHASE_REFINE && !t->best_refined)
         t->best_refined = t->best;
     if (t->phase != next)
-        t->nr_phase = 0;
+        t->nr_phase = ev->u.phase.used;
+    if (next < PHASE_FINAL && t->final)
+        forget_final(t);
     t->phase = next;
     t->budget = ev->u.phase.budget;
     utf8_copy(t->strategy, sizeof t->strategy, ev->u.phase.strategy);
@@ -446,7 +457,17 @@ static void apply_result(struct board *b, const struct event *ev)
 
 static void apply_command(struct board *b, const struct event *ev)
 {
-    if (!strcmp(ev->u.command.verb, "pause"))
+    double value = ev->u.command.value >= 0 ? ev->u.command.value : 0;
+    int64_t trials = value <= INT32_MAX ? (int64_t)value : 0;
+    if (!strcmp(ev->u.command.verb, "trials"))
+        b->session.u.session.trials = trials;
+    else if (!strcmp(ev->u.command.verb, "seconds"))
+        b->session.u.session.seconds = value;
+    else if (!strcmp(ev->u.command.verb, "explore") && ev->task < 0)
+        b->session.u.session.explore = trials;
+    else if (!strcmp(ev->u.command.verb, "refine") && ev->task < 0)
+        b->session.u.session.refine = trials;
+    else if (!strcmp(ev->u.command.verb, "pause"))
         b->paused = true;
     else if (!strcmp(ev->u.command.verb, "go"))
         b->paused = false;

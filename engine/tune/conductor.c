@@ -31,18 +31,6 @@ static int find_strategy(const char *name, const struct strategy_class **out, st
     return rc;
 }
 
-static void load_skips(struct conductor *c)
-{
-    const struct history *h = c->history;
-    struct event ev;
-    for (int i = 0; h && h->command && h->command(h->ctx, i, &ev); i++) {
-        if (strcmp(ev.u.command.verb, "skip") != 0 || ev.task < 0 || ev.task >= c->tasks->nr)
-            continue;
-        GROW(c->skip, c->nr_skips, c->cap_skips);
-        c->skip[c->nr_skips++] = (struct skip){ev.u.command.after, ev.task, false};
-    }
-}
-
 static struct conductor *conductor_new(const struct tune_options *o, const struct task_list *tasks,
                                        struct device *device, const struct event_sink *sink,
                                        const struct history *history)
@@ -63,7 +51,7 @@ static struct conductor *conductor_new(const struct tune_options *o, const struc
     if (c->o.fill_ns <= 0)
         c->o.fill_ns = 4000000;
     pthread_mutex_init(&c->lock, NULL);
-    load_skips(c);
+    orders_load(c);
     drift_init(c);
     return c;
 }
@@ -108,14 +96,25 @@ fail:
     return NULL;
 }
 
-void conductor_command(struct conductor *c, enum tune_verb verb, int task)
+static void send(struct conductor *c, const struct tune_command *m)
 {
     pthread_mutex_lock(&c->lock);
     GROW(c->inbox, c->nr_inbox, c->cap_inbox);
-    c->inbox[c->nr_inbox++] = (struct inbox_command){verb, task};
-    c->stop |= verb == TUNE_STOP || verb == TUNE_ABANDON;
-    c->abandon |= verb == TUNE_ABANDON;
+    c->inbox[c->nr_inbox++] = *m;
+    c->stop |= m->verb == TUNE_STOP || m->verb == TUNE_ABANDON;
+    c->abandon |= m->verb == TUNE_ABANDON;
     pthread_mutex_unlock(&c->lock);
+}
+
+void conductor_budget(struct conductor *c, const struct tune_command *m)
+{
+    send(c, m);
+    pipeline_kick(c->pipeline);
+}
+
+void conductor_command(struct conductor *c, enum tune_verb verb, int task)
+{
+    send(c, &(struct tune_command){verb, task, 0});
 
     /* At once, and not when the conductor comes round to it: it may be searching. */
     if (verb == TUNE_PAUSE || verb == TUNE_GO)
@@ -157,7 +156,7 @@ void conductor_free(struct conductor *c)
         free(c->course);
     pipeline_free(c->pipeline);
     free(c->sched);
-    free(c->skip);
+    free(c->order);
     free(c->inbox);
     if (c->done_fd >= 0)
         close(c->done_fd);

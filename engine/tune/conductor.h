@@ -18,6 +18,13 @@
  * (conductor_drift.c); both are stored. A person's command takes effect after a numbered trial, and
  * is stored with that number.
  *
+ * BUDGETS of tasks are such commands: what is stored is decided again under the budgets in force
+ * then. A task explores while it has explored fewer trials than its budget says, and refines while
+ * it has refined fewer since. So one that was done goes on from where it stood when its refine
+ * budget grows; when its explore budget grows it explores on, whatever it was doing, and then
+ * refines anew. The limits of the whole session decide nothing but when it ends: the last of them
+ * holds, and never cuts off what is stored.
+ *
  * FLOW of a task: default (the untuned schedule) -> explore -> refine (from the best explored) ->
  * final (default, best explored, best refined measured once more, interleaved) -> done. Which task
  * goes next is the task scheduler's choice (scheduler.h): weight x expected gain.
@@ -51,6 +58,25 @@ struct tune_options {
     int64_t build_timeout_ns, run_timeout_ns;
 };
 
+/* What a person can ask for; thread-safe, from main. */
+enum tune_verb {
+    TUNE_PAUSE,      /* finish what is in flight, then hold */
+    TUNE_GO,         /* go on after a pause */
+    TUNE_SKIP_TASK,  /* `task` goes to its end with what it has (an event, replayed on resume) */
+    TUNE_EXPLORE,    /* budget in trials of `task`, of every task where it is -1 (replayed, too) */
+    TUNE_REFINE,     /* the same */
+    TUNE_TRIALS,     /* limits of the session; 0 for none */
+    TUNE_SECONDS,
+    TUNE_STOP,       /* stop after the running measurement; the session stays resumable */
+    TUNE_ABANDON,    /* the same, without waiting for the running measurement */
+};
+
+struct tune_command {
+    enum tune_verb verb;
+    int task;     /* -1 for the session or all tasks */
+    double value; /* of budgets: trials or seconds in all, not how many more */
+};
+
 /* Stored trials of an earlier run, by number. */
 struct history {
     int64_t last_trial;        /* 0 for a new session */
@@ -66,15 +92,9 @@ struct history {
     int64_t (*resulted)(void *ctx, int task);
     const struct event *usage; /* the last EV_USAGE, to count on from, and with the reference of
                                   the canary; NULL for none */
-};
-
-/* What a person can ask for; thread-safe, from main. */
-enum tune_verb {
-    TUNE_PAUSE,      /* finish what is in flight, then hold */
-    TUNE_GO,         /* go on after a pause */
-    TUNE_SKIP_TASK,  /* `task` goes to its end with what it has (an event, replayed on resume) */
-    TUNE_STOP,       /* stop after the running measurement; the session stays resumable */
-    TUNE_ABANDON,    /* the same, without waiting for the running measurement */
+    /* Budgets changed by whoever resumes: those of tasks after the last stored trial. */
+    const struct tune_command *budget;
+    int nr_budgets;
 };
 
 struct conductor;
@@ -90,6 +110,10 @@ struct conductor *conductor_start(const struct tune_options *o, const struct tas
                                   const struct history *history, struct err *e);
 
 void conductor_command(struct conductor *c, enum tune_verb verb, int task);
+
+/* Changes a budget: `m` has one of the verbs for budgets. A limit that has been reached, so that the
+ * session is ending, is not taken back; the new one counts when it is resumed. */
+void conductor_budget(struct conductor *c, const struct tune_command *m);
 
 /* Readable (eventfd) when the session has ended. */
 int conductor_fd(struct conductor *c);

@@ -8,6 +8,10 @@
  * measure, passing phases that are over or skipped. Flights of one course do not overlap: a
  * strategy sees all results of a batch before it proposes the next.
  *
+ * Budgets may change (conductor.h). A course at its end keeps its trials and its strategy, so that
+ * it goes on as if it had never stopped. From refining it can go back to exploring; then both
+ * phases begin with new strategies, which know all trials so far.
+ *
  * A proposal that is a trial already is answered with that trial, and counts for nothing; a
  * strategy that proposes nothing else for BARREN_ROUNDS rounds is over.
  */
@@ -30,6 +34,11 @@ int course_init(struct conductor *c, struct course *t, int number, struct err *e
     t->number = number;
     t->task = c->tasks->task[number];
     t->phase = PHASE_WAITING;
+    t->explore = c->o.explore;
+    t->refine = c->o.refine;
+    const struct history *h = c->history;
+    /* Where an earlier run measured its final, its events left it done. */
+    t->told = !h || !h->resulted || h->resulted(h->ctx, number) == 0;
     for (int r = 0; r < NR_ROLES; r++)
         t->role[r].at = -1;
     space_init(&t->space);
@@ -127,10 +136,20 @@ static int known_of(struct course *t)
     return nr;
 }
 
+/* In trials; negative: none. */
+static int64_t budget_of(const struct course *t)
+{
+    return t->phase == PHASE_EXPLORE  ? t->explore
+           : t->phase == PHASE_REFINE ? t->refine
+                                      : t->space.nr_sketches;
+}
+
 static int begin_strategy(struct course *t, const struct strategy_class *class, struct err *e)
 {
     /* A stream for each phase of each task: what one of them draws does not shift the others. */
     uint64_t seed = rng_mix(rng_mix(t->c->o.seed, (uint64_t)t->number), (uint64_t)t->phase);
+    if (t->nr_returns > 0) /* another one each time, or it would draw what it drew before */
+        seed = rng_mix(seed, (uint64_t)t->nr_returns);
     int nr_known = known_of(t);
     struct strategy_env env = {
         .space = &t->space,
@@ -145,8 +164,9 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
         .batch = t->phase == PHASE_REFINE ? BATCH_DESCENT : BATCH_EXPLORE,
         .budget = UNLIMITED_PLAN,
     };
-    if (t->budget >= 0)
-        env.budget = t->budget < INT_MAX ? (int)t->budget : INT_MAX;
+    int64_t budget = budget_of(t);
+    if (budget >= 0)
+        env.budget = budget < INT_MAX ? (int)budget : INT_MAX;
     int64_t since = clock_mono_ns();
     t->class = class;
     t->strategy = class->create(&env, e);
@@ -161,18 +181,24 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
 
 /* ---- phases */
 
-static void enter(struct course *t, enum phase phase, const char *strategy, int64_t budget)
+static void enter(struct course *t, enum phase phase, const char *strategy)
 {
     t->phase = phase;
-    t->budget = budget;
     t->barren = 0;
     t->stale_ns = course_best_ns(t);
-    if (phase != PHASE_EXPLORE)
-        t->used = 0; /* the default trials count as explored */
+    t->used = phase == PHASE_EXPLORE ? t->explored : 0; /* the default trials count as explored */
     t->stale_used = t->used;
     sched_phase(&t->c->sched[t->number]);
     if (!is_replaying(t->c))
-        emit_phase(t, strategy, budget);
+        emit_phase(t, strategy, budget_of(t), t->used);
+}
+
+void course_tell(struct course *t)
+{
+    if (t->told)
+        return;
+    snprintf(t->why, sizeof t->why, "goes on");
+    emit_phase(t, t->class ? t->class->name : "default", budget_of(t), t->used);
 }
 
 static void leave(struct course *t, const char *why)
@@ -181,13 +207,21 @@ static void leave(struct course *t, const char *why)
     end_strategy(t);
 }
 
+/* It comes to its end, where everything is kept that it needs to go on. */
+static void stop(struct course *t, const char *why)
+{
+    if (t->phase < PHASE_FINAL)
+        t->going = t->phase;
+    snprintf(t->why, sizeof t->why, "%s", why);
+    t->c->sched[t->number].live = false;
+}
+
 void course_done(struct course *t, const char *why)
 {
-    leave(t, why);
+    stop(t, why);
     t->phase = PHASE_DONE;
-    t->c->sched[t->number].live = false;
-    emit_phase(t, "", 0);
-    trials_release(t);
+    emit_phase(t, "", 0, 0);
+    kernels_release(t);
     pipeline_drop_operands(t->c->pipeline, t->number);
 }
 
@@ -209,26 +243,39 @@ void course_finish(struct course *t, const char *why)
 {
     if (t->phase >= PHASE_FINAL)
         return;
-    t->c->sched[t->number].live = false;
     if (t->nr_ok == 0) {
         give_up(t, why);
         return;
     }
-    leave(t, why);
-    enter(t, PHASE_FINAL, "", 0);
+    stop(t, why);
+    t->phase = PHASE_FINAL;
+    if (!is_replaying(t->c))
+        emit_phase(t, "", 0, 0);
     final_begin(t);
 }
 
-static const char *phase_is_over(const struct course *t)
+/* A budget that a person raised lets it explore on. */
+static bool explores_on(const struct course *t)
 {
+    return t->c->explore && !t->explored_out && t->explored < t->explore;
+}
+
+bool course_refines(const struct course *t)
+{
+    return t->c->refine && (t->refine != 0 || t->role[ROLE_REFINED].at >= 0);
+}
+
+static const char *budget_is_used(const struct course *t)
+{
+    int64_t budget = budget_of(t);
     if (t->phase == PHASE_DEFAULT)
         return t->used > 0 ? "measured" : NULL;
-    if (t->budget >= 0 && t->used >= t->budget)
+    if (t->phase == PHASE_REFINE && explores_on(t))
+        return "more exploration was asked for";
+    if (budget >= 0 && t->used >= budget)
         return "budget used";
-    if (t->budget < 0 && t->used - t->stale_used >= STALE_TRIALS)
+    if (budget < 0 && t->used - t->stale_used >= STALE_TRIALS)
         return "stagnated";
-    if (t->barren >= BARREN_ROUNDS)
-        return "space exhausted";
     return NULL;
 }
 
@@ -237,13 +284,47 @@ static void next_phase(struct course *t, const char *why)
 {
     const struct conductor *c = t->c;
     enum phase from = t->phase;
-    leave(t, why);
-    if (from == PHASE_DEFAULT && c->explore && c->o.explore != 0)
-        enter(t, PHASE_EXPLORE, c->explore->name, c->o.explore);
-    else if (from <= PHASE_EXPLORE && c->refine && c->o.refine != 0 && t->nr_ok > 0)
-        enter(t, PHASE_REFINE, c->refine->name, c->o.refine);
-    else
+    if (from == PHASE_DEFAULT ? c->explore && t->explore != 0 : explores_on(t)) {
+        leave(t, why);
+        t->nr_returns += from == PHASE_REFINE;
+        enter(t, PHASE_EXPLORE, c->explore->name);
+    } else if (from <= PHASE_EXPLORE && c->refine && t->refine != 0 && t->nr_ok > 0) {
+        leave(t, why);
+        t->refined_out = false;
+        enter(t, PHASE_REFINE, c->refine->name);
+    } else {
         course_finish(t, why);
+    }
+}
+
+/* Do the budgets leave something to a course that is at its end? */
+static bool has_more(const struct course *t)
+{
+    if (t->dead || t->skipped)
+        return false;
+    if (t->going <= PHASE_DEFAULT || explores_on(t))
+        return true;
+    if (t->going == PHASE_EXPLORE)
+        return t->c->refine && t->refine != 0 && t->nr_ok > 0;
+    return !t->refined_out && (t->refine < 0 || t->used < t->refine);
+}
+
+void course_set_budget(struct course *t, enum phase phase, int64_t trials)
+{
+    struct conductor *c = t->c;
+    if (phase == PHASE_EXPLORE)
+        t->explore = trials;
+    else
+        t->refine = trials;
+    t->told &= t->phase != phase;
+    if (t->phase < PHASE_FINAL || c->draining || !has_more(t))
+        return;
+    wait_for_final(c, t); /* it decides nothing, but what it measures is the course's */
+    if (is_ending(c))
+        return;
+    t->phase = t->going;
+    t->told = false;
+    c->sched[t->number].live = true;
 }
 
 /* ---- flights */
@@ -259,8 +340,8 @@ static struct flight *flight_new(struct course *t)
 static void default_proposals(struct course *t, struct flight *f)
 {
     int nr = t->space.nr_sketches;
-    if (t->c->explore && t->c->o.explore > 0 && nr > t->c->o.explore)
-        nr = (int)t->c->o.explore;
+    if (t->c->explore && t->explore > 0 && nr > t->explore)
+        nr = (int)t->explore;
     for (int i = 0; i < nr; i++) {
         const struct sketch *k = t->space.sketch[i];
         struct proposal *p = &f->item[f->nr++].p;
@@ -275,8 +356,9 @@ static int strategy_proposals(struct course *t, struct flight *f)
     struct proposal p[BATCH_REFINE];
     memset(p, 0, sizeof p);
     int want = t->phase == PHASE_REFINE ? BATCH_REFINE : BATCH_EXPLORE;
-    if (t->budget >= 0 && t->budget - t->used < want)
-        want = (int)(t->budget - t->used);
+    int64_t budget = budget_of(t);
+    if (budget >= 0 && budget - t->used < want)
+        want = (int)(budget - t->used);
     int64_t since = clock_mono_ns();
     int nr = t->class->propose(t->strategy, want, p);
     t->c->search_ns += clock_mono_ns() - since;
@@ -297,7 +379,7 @@ static int launch(struct flight *f, struct err *e)
         it->at = trial_find(t, &it->p.c);
         if (it->at >= 0)
             continue;
-        if (c->o.trials > 0 && c->next_trial > c->o.trials) {
+        if (c->next_trial > trials_limit(c)) {
             f->nr = i;
             break;
         }
@@ -363,21 +445,37 @@ static bool has_strategy(struct course *t)
     return false;
 }
 
+/* The next flight of a phase with budget left; NULL and why where its strategy has no more for it.
+ */
+static struct flight *next_flight(struct course *t, const char **why)
+{
+    struct flight *f = NULL;
+    if (t->barren >= BARREN_ROUNDS)
+        *why = "space exhausted";
+    else if (!has_strategy(t))
+        *why = "its strategy cannot start";
+    else
+        f = next_batch(t, why);
+    if (!f && t->phase == PHASE_EXPLORE)
+        t->explored_out = true;
+    else if (!f)
+        t->refined_out = true;
+    return f;
+}
+
 struct flight *course_fly(struct course *t, int *rc, struct err *e)
 {
     *rc = 0;
     char over[128];
     if (t->phase == PHASE_WAITING)
-        enter(t, PHASE_DEFAULT, "default", t->space.nr_sketches);
+        enter(t, PHASE_DEFAULT, "default");
     while (t->phase < PHASE_FINAL) {
         if (course_is_over(t, over, sizeof over)) {
             course_finish(t, over);
             return NULL;
         }
-        const char *why = phase_is_over(t);
-        if (!why && !has_strategy(t))
-            why = "its strategy cannot start";
-        struct flight *f = why ? NULL : next_batch(t, &why);
+        const char *why = budget_is_used(t);
+        struct flight *f = why ? NULL : next_flight(t, &why);
         if (!f) {
             next_phase(t, why);
             continue;

@@ -88,8 +88,8 @@ static void emit_session(struct conductor *c)
     PUT(ev->u.session.strategy, strbuf_text(&both));
     strbuf_release(&both);
     ev->u.session.trials = c->o.trials;
-    ev->u.session.explore = c->o.explore;
-    ev->u.session.refine = c->o.refine;
+    ev->u.session.explore = orders_budget(c, TUNE_EXPLORE, c->o.explore);
+    ev->u.session.refine = orders_budget(c, TUNE_REFINE, c->o.refine);
     ev->u.session.seconds = c->o.seconds;
     ev->u.session.peak_gflops = c->info->peak_gflops;
     ev->u.session.seed = c->o.seed;
@@ -175,13 +175,14 @@ void emit_opening(struct conductor *c)
     }
 }
 
-void emit_phase(struct course *t, const char *strategy, int64_t budget)
+void emit_phase(struct course *t, const char *strategy, int64_t budget, int64_t used)
 {
     struct event *ev = event_begin(t->c, EV_PHASE, t->number, 0);
     ev->u.phase.phase = t->phase;
     PUT(ev->u.phase.strategy, strategy);
     PUT(ev->u.phase.why, t->why);
     ev->u.phase.budget = budget;
+    ev->u.phase.used = used;
     event_emit(t->c, 0);
     t->told = true;
 }
@@ -265,13 +266,22 @@ void emit_decision(struct course *t, const struct decision *d)
     event_emit(t->c, 0);
 }
 
-void emit_command(struct conductor *c, const char *verb, int task)
+void emit_command(struct conductor *c, const char *verb)
 {
-    struct event *ev = event_begin(c, EV_COMMAND, task, 0);
+    struct event *ev = event_begin(c, EV_COMMAND, -1, 0);
     PUT(ev->u.command.verb, verb);
-    if (task >= 0)
-        PUT(ev->u.command.text, c->tasks->task[task]->name);
     ev->u.command.after = c->observed;
+    event_emit(c, 0);
+}
+
+void emit_order(struct conductor *c, const struct tune_command *m, const char *verb,
+                const char *text, int64_t after)
+{
+    struct event *ev = event_begin(c, EV_COMMAND, m->task, 0);
+    PUT(ev->u.command.verb, verb);
+    PUT(ev->u.command.text, text);
+    ev->u.command.value = m->value;
+    ev->u.command.after = after;
     event_emit(c, 0);
 }
 

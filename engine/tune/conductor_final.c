@@ -129,12 +129,12 @@ static bool submit_round(struct final *n)
     return true;
 }
 
-/* Was this very set of trials measured finally in an earlier run? */
+/* Was this very set of trials, or a later one, measured finally in an earlier run? */
 static bool has_result(const struct course *t)
 {
     const struct history *h = t->c->history;
     return !t->live && h && h->resulted && t->nr_trials > 0 &&
-           h->resulted(h->ctx, t->number) == t->trial[t->nr_trials - 1].o.trial;
+           h->resulted(h->ctx, t->number) >= t->trial[t->nr_trials - 1].o.trial;
 }
 
 static void run_final(struct course *t)
@@ -213,7 +213,7 @@ static struct finalist *best_refined(struct final *n)
 
 static bool is_refined(const struct final *n)
 {
-    return n->t->c->refine && n->t->c->o.refine != 0;
+    return course_refines(n->t);
 }
 
 /* The level of one look at one of the pairs that may turn out to be the one that matters. */

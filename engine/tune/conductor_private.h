@@ -3,7 +3,8 @@
  * The inside of the conductor.
  *
  *   conductor.c         the door: start, commands, join
- *   conductor_run.c     the session: decision points, batches in flight, budgets, the end
+ *   conductor_run.c     the session: decision points, batches in flight, limits, the end
+ *   conductor_orders.c  commands that decide: skips and budgets, and when they take effect
  *   conductor_course.c  a task's way through its phases; the only caller of strategies
  *   conductor_trial.c   trials: numbers, answers from the history, results, incumbents
  *   conductor_final.c   the final, interleaved measurement of a task
@@ -79,13 +80,20 @@ struct course {
     const struct task *task;
     struct space space;
     enum phase phase;
-    char why[128]; /* why the last phase ended */
-    bool skipped;  /* a person's wish; waits for the flight to end */
+    enum phase going; /* at its end: the phase that it goes on with if its budgets grow */
+    char why[128];    /* why the last phase ended */
+    bool skipped;     /* a person's wish; waits for the flight to end */
+    bool dead;        /* it cannot be tuned */
+
+    int64_t explore, refine;        /* budgets of the phases, in trials; negative: none */
+    int64_t explored;               /* trials that were no refinement */
+    bool explored_out, refined_out; /* the strategy has no more to propose */
+    int nr_returns;                 /* from refining to exploring */
 
     const struct strategy_class *class;
     struct strategy *strategy;
     struct observation *known; /* env.known: lives as long as the strategy */
-    int64_t budget, used;      /* of the phase in trials; budget < 0: none */
+    int64_t used;              /* of the phase's budget */
     int barren;
 
     int nr_trials, cap_trials;
@@ -100,7 +108,7 @@ struct course {
     int64_t stale_used; /* ... and `used` then */
     struct final *final;
     bool live; /* a trial of it was measured in this run */
-    bool told; /* an EV_PHASE of it was emitted in this run */
+    bool told; /* its last EV_PHASE says where it is */
 };
 
 struct item {
@@ -120,15 +128,9 @@ struct flight {
     struct item item[BATCH_REFINE];
 };
 
-struct skip {
-    int64_t after;
-    int task;
-    bool applied;
-};
-
-struct inbox_command {
-    enum tune_verb verb;
-    int task;
+struct order {
+    struct tune_command m;
+    int64_t after; /* as stored; -1 for one of this run */
 };
 
 struct drift {
@@ -155,7 +157,7 @@ struct conductor {
     /* lock: main and the conductor; a leaf */
     pthread_mutex_t lock;
     int nr_inbox, cap_inbox;
-    struct inbox_command *inbox;
+    struct tune_command *inbox;
     bool stop, abandon;
 
     /* conductor thread only; read by conductor_join() after it ended */
@@ -171,8 +173,8 @@ struct conductor {
     int nr_flights;
     struct flight *flight[MAX_FLIGHTS]; /* oldest first */
     int nr_finals, nr_finals_running;   /* begun and not done; of these not waiting */
-    int nr_skips, cap_skips;
-    struct skip *skip;                                  /* of the history, then live ones */
+    int nr_orders, cap_orders, next_order;
+    struct order *order;                                /* of the history, then of this run */
     int device_errors;                                  /* live, in a row */
     int64_t base_ns, start_ns, paused_ns, paused_since; /* of the session's clock */
     int64_t last_t_ns, usage_at;
@@ -189,14 +191,16 @@ void clock_pause(struct conductor *c, bool paused);
 /* Is everything that is decided now known to have been decided in an earlier run? */
 bool is_replaying(const struct conductor *c);
 void emit_opening(struct conductor *c);
-void emit_phase(struct course *t, const char *strategy, int64_t budget);
+void emit_phase(struct course *t, const char *strategy, int64_t budget, int64_t used);
 void emit_proposed(struct course *t, const struct proposal *p, int64_t trial);
 void emit_measuring(struct course *t, int64_t trial, int64_t mono_ns);
 /* `w` NULL for a trial that was refused before it was built. */
 void emit_trial(struct course *t, const struct trial *k, const char *reason, const struct work *w);
 void emit_incumbent(struct course *t, int at, enum phase phase, bool centre);
 void emit_decision(struct course *t, const struct decision *d);
-void emit_command(struct conductor *c, const char *verb, int task);
+void emit_command(struct conductor *c, const char *verb);
+void emit_order(struct conductor *c, const struct tune_command *m, const char *verb,
+                const char *text, int64_t after);
 void emit_note(struct conductor *c, int task, int level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void emit_usage(struct conductor *c);
@@ -217,6 +221,8 @@ void role_set(struct course *t, enum role r, int at, struct kernel *k);
 /* A new reference. */
 struct kernel *role_kernel(struct course *t, int at);
 double course_best_ns(const struct course *t);
+/* Those that the roles hold; they are built again on demand. */
+void kernels_release(struct course *t);
 void trials_release(struct course *t);
 /* "build_error: ..." of the failure that most trials ended with. */
 void trials_failures(const struct course *t, char *out, int size);
@@ -228,6 +234,13 @@ void course_release(struct course *t);
 struct flight *course_fly(struct course *t, int *rc, struct err *e);
 /* Observes a complete flight. */
 void course_observe(struct flight *f);
+/* Changes the budget of a phase. A course that is at its end, with its final measured, goes on where
+ * that leaves it something to do. */
+void course_set_budget(struct course *t, enum phase phase, int64_t trials);
+/* Before a trial of this run: the phase, where the events so far say another one. */
+void course_tell(struct course *t);
+/* Is it, or will it be, refined? */
+bool course_refines(const struct course *t);
 /* The course goes to its end with what it has. */
 void course_finish(struct course *t, const char *why);
 void course_done(struct course *t, const char *why);
@@ -260,7 +273,24 @@ void model_step(struct conductor *c);
 /* strategy_env.score of a course */
 bool model_score(void *ctx, const struct candidate *cand, int nr, double *out);
 
+/* conductor_orders.c */
+void orders_load(struct conductor *c);
+void order_take(struct conductor *c, const struct tune_command *m);
+/* Some are not applied yet. */
+bool orders_wait(const struct conductor *c);
+/* At a decision point: those that are due; where nothing is left to do (`idle`), the next one,
+ * whatever its number. False: there was none. */
+bool orders_apply(struct conductor *c, bool idle);
+/* The budget of every task that is in force after the stored orders. */
+int64_t orders_budget(const struct conductor *c, enum tune_verb v, int64_t otherwise);
+
 /* conductor_run.c */
 void *conductor_main(void *arg);
+bool in_flight(const struct conductor *c, const struct course *t);
+/* The session stops or has failed: nothing more is decided. */
+bool is_ending(const struct conductor *c);
+/* How many trials the session may have; those that are stored are never cut off. */
+int64_t trials_limit(const struct conductor *c);
+void wait_for_final(struct conductor *c, const struct course *t);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The session.
  *
- *     decision point: commands, budgets, then flights of the tasks the scheduler picks, until
+ *     decision point: commands, limits, then flights of the tasks the scheduler picks, until
  *                     MAX_FLIGHTS are in flight
  *     wait            until the oldest flight is complete
  *     observe         that flight; back to the decision point
@@ -28,7 +28,7 @@
 
 /* ---- commands */
 
-static void take_command(struct conductor *c, const struct inbox_command *m)
+static void take_command(struct conductor *c, const struct tune_command *m)
 {
     switch (m->verb) {
     case TUNE_PAUSE:
@@ -36,19 +36,23 @@ static void take_command(struct conductor *c, const struct inbox_command *m)
         if (c->paused == (m->verb == TUNE_PAUSE))
             return;
         c->paused = !c->paused;
-        emit_command(c, c->paused ? "pause" : "go", -1);
+        emit_command(c, c->paused ? "pause" : "go");
         clock_pause(c, c->paused);
         return;
     case TUNE_SKIP_TASK:
-        if (m->task < 0 || m->task >= c->nr_courses)
-            return;
-        GROW(c->skip, c->nr_skips, c->cap_skips);
-        c->skip[c->nr_skips++] = (struct skip){-1, m->task, false}; /* at the next point */
+        if (m->task >= 0)
+            order_take(c, m);
+        return;
+    case TUNE_EXPLORE:
+    case TUNE_REFINE:
+    case TUNE_TRIALS:
+    case TUNE_SECONDS:
+        order_take(c, m);
         return;
     case TUNE_STOP:
     case TUNE_ABANDON:
         if (!c->stopping)
-            emit_command(c, "stop", -1);
+            emit_command(c, "stop");
         return;
     }
 }
@@ -57,7 +61,7 @@ static void take_command(struct conductor *c, const struct inbox_command *m)
 static void take_commands(struct conductor *c)
 {
     pthread_mutex_lock(&c->lock);
-    struct inbox_command *m = c->inbox;
+    struct tune_command *m = c->inbox;
     int nr = c->nr_inbox;
     bool stop = c->stop, abandon = c->abandon;
     c->inbox = NULL;
@@ -70,38 +74,12 @@ static void take_commands(struct conductor *c)
     c->abandoning |= abandon;
 }
 
-static bool in_flight(const struct conductor *c, const struct course *t)
+bool in_flight(const struct conductor *c, const struct course *t)
 {
     for (int i = 0; i < c->nr_flights; i++)
         if (c->flight[i]->t == t)
             return true;
     return false;
-}
-
-/* The flight that is out is finished first; course_observed() sees to the rest. */
-static void skip_task(struct conductor *c, int task)
-{
-    struct course *t = &c->course[task];
-    if (t->phase >= PHASE_FINAL)
-        return;
-    t->skipped = true;
-    if (!in_flight(c, t))
-        course_finish(t, "skipped by a person");
-}
-
-/* Stored commands at their number; live ones once everything stored was decided again. */
-static void apply_skips(struct conductor *c)
-{
-    for (int i = 0; i < c->nr_skips; i++) {
-        struct skip *s = &c->skip[i];
-        bool live = s->after < 0;
-        if (s->applied || (live ? is_replaying(c) : s->after > c->observed))
-            continue;
-        s->applied = true;
-        if (live && c->course[s->task].phase < PHASE_FINAL)
-            emit_command(c, "skip", s->task);
-        skip_task(c, s->task);
-    }
 }
 
 /* ---- waiting */
@@ -121,7 +99,7 @@ static void handle(struct conductor *c, const struct notice *n)
         trial_end(c, it);
 }
 
-static bool is_ending(const struct conductor *c)
+bool is_ending(const struct conductor *c)
 {
     return c->stopping || c->err.code < 0;
 }
@@ -145,20 +123,34 @@ static void wait_for_flight(struct conductor *c, const struct flight *f)
         step(c);
 }
 
+/* Or until there is an order, which may give the tasks more to do. */
 static void wait_for_finals(struct conductor *c)
 {
-    while (!is_ending(c) && (c->nr_finals > 0 || c->paused))
+    while (!is_ending(c) && !orders_wait(c) && (c->nr_finals > 0 || c->paused))
+        step(c);
+}
+
+void wait_for_final(struct conductor *c, const struct course *t)
+{
+    while (!is_ending(c) && t->final)
         step(c);
 }
 
 /* ---- decision points */
 
-static bool budget_is_used(struct conductor *c)
+int64_t trials_limit(const struct conductor *c)
+{
+    if (c->o.trials <= 0)
+        return INT64_MAX;
+    return c->o.trials > c->last_stored ? c->o.trials : c->last_stored;
+}
+
+static bool limit_is_reached(struct conductor *c)
 {
     if (c->draining)
         return true;
-    if (c->o.trials > 0 && c->next_trial > c->o.trials)
-        snprintf(c->drain_why, sizeof c->drain_why, "%" PRId64 " trials used", c->o.trials);
+    if (c->next_trial > trials_limit(c))
+        snprintf(c->drain_why, sizeof c->drain_why, "%" PRId64 " trials used", c->next_trial - 1);
     else if (c->o.seconds > 0 && !is_replaying(c) &&
              (double)clock_session_ns(c, device_now(c->device)) * 1e-9 >= c->o.seconds)
         snprintf(c->drain_why, sizeof c->drain_why, "%.6g seconds used", c->o.seconds);
@@ -190,7 +182,7 @@ static void look_ahead(struct conductor *c, int picked)
 
 static void fill_flights(struct conductor *c)
 {
-    while (c->nr_flights < MAX_FLIGHTS && !budget_is_used(c)) {
+    while (c->nr_flights < MAX_FLIGHTS && !limit_is_reached(c)) {
         int i = scheduler_pick(c->sched, c->nr_courses);
         if (i < 0)
             return;
@@ -234,13 +226,15 @@ static void run(struct conductor *c)
         take_commands(c);
         if (is_ending(c))
             return;
-        apply_skips(c);
+        orders_apply(c, false);
         fill_flights(c);
         if (is_ending(c))
             return;
         if (c->nr_flights == 0) {
             wait_for_finals(c);
-            return;
+            if (!orders_apply(c, true))
+                return;
+            continue;
         }
         wait_for_flight(c, c->flight[0]);
         if (!is_ending(c))
@@ -272,6 +266,7 @@ static void open_courses(struct conductor *c)
         err_prefix(&e[i], "task \"%s\" cannot be tuned", c->tasks->task[i]->name);
         err_set(&first, e[i].code, "%s", e[i].msg);
         emit_note(c, i, 2, "%s", e[i].msg);
+        c->course[i].dead = true;
         course_done(&c->course[i], "cannot be tuned");
     }
     if (dead == nr)

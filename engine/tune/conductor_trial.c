@@ -83,6 +83,12 @@ int trial_by_number(const struct course *t, int64_t number)
     return lo < t->nr_trials && t->trial[lo].o.trial == number ? lo : -1;
 }
 
+void kernels_release(struct course *t)
+{
+    for (int r = 0; r < NR_ROLES; r++)
+        role_set(t, (enum role)r, t->role[r].at, NULL);
+}
+
 void trials_release(struct course *t)
 {
     for (int r = 0; r < NR_ROLES; r++)
@@ -222,16 +228,6 @@ static int answer_from_history(struct course *t, int at, struct err *e)
     return 1;
 }
 
-/* Where an earlier run ended by a budget, with finals, its events left the task done. It is not. */
-static void tell_that_it_goes_on(struct course *t)
-{
-    const struct history *h = t->c->history;
-    if (t->live || t->told || !h || !h->resulted || h->resulted(h->ctx, t->number) == 0)
-        return;
-    snprintf(t->why, sizeof t->why, "goes on");
-    emit_phase(t, t->class ? t->class->name : "default", t->budget);
-}
-
 static void submit(struct flight *f, struct item *it)
 {
     struct course *t = f->t;
@@ -266,7 +262,7 @@ int trial_begin(struct flight *f, struct item *it, struct err *e)
     if (rc != 0)
         return rc < 0 ? rc : 0;
     struct trial *k = &t->trial[it->at];
-    tell_that_it_goes_on(t);
+    course_tell(t);
     emit_proposed(t, &it->p, k->o.trial);
     const char *why = NULL;
     if (candidate_valid(&t->space, &it->p.c, &why)) {
@@ -363,6 +359,7 @@ void trial_account(struct flight *f, struct item *it)
     const struct observation *o = &t->trial[it->at].o;
     assert(t->trial[it->at].ended);
     t->used++;
+    t->explored += f->phase != PHASE_REFINE;
     t->device_errors = o->status == TRIAL_DEVICE_ERROR ? t->device_errors + 1 : 0;
     if (o->status != TRIAL_OK)
         return;

@@ -84,7 +84,7 @@ struct event {
         struct {
             enum phase phase;
             char strategy[32], why[128];
-            int64_t budget;
+            int64_t budget, used; /* trials; used: of it before this event */
         } phase;
         struct {
             char code[EVENT_CODE], sketch[32], knobs[EVENT_CODE * 2], strategy[32], note[64];
@@ -133,7 +133,9 @@ struct event {
         } result;
         struct {
             char verb[32], text[EVENT_TEXT];
-            int64_t after; /* applies after the trial of this number was observed */
+            int64_t after; /* applies after the trial of this number was observed; that of a trial
+                              which did not exist then: when nothing was left to do */
+            double value;  /* of a budget ("explore", "refine", "trials", "seconds") */
         } command;
         struct {
             int32_t level; /* 0 information, 1 warning, 2 error */

@@ -135,6 +135,7 @@ static const struct event_field fields[] = {
     TEXT(EV_PHASE, phase, strategy),
     TEXT(EV_PHASE, phase, why),
     NUMBER(EV_PHASE, phase, budget, T_I64),
+    NUMBER(EV_PHASE, phase, used, T_I64),
 
     TEXT_MUST(EV_PROPOSED, proposed, code),
     TEXT(EV_PROPOSED, proposed, sketch),
@@ -199,6 +200,7 @@ static const struct event_field fields[] = {
     TEXT_MUST(EV_COMMAND, command, verb),
     TEXT(EV_COMMAND, command, text),
     NUMBER(EV_COMMAND, command, after, T_I64),
+    NUMBER(EV_COMMAND, command, value, T_REAL),
 
     NUMBER(EV_NOTE, note, level, T_I32),
     TEXT_MUST(EV_NOTE, note, text),
