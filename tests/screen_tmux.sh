@@ -152,6 +152,15 @@ keys s
 wait_for 'is not skipped' 'a doubled key does not confirm'
 keys s y
 wait_for 'skipping task' 'y does'
+keys 1 g ']' ']'
+wait_for '92 trials of refinement for task' '] adds to the budget of a task, each time'
+keys b
+wait_for 'now refine 60, explore 60' 'b asks for a budget'
+keys 'explore 9' Enter
+wait_for '9 trials of exploration for each task' 'and changes it'
+wait_for '/92' 'the task that refines has the new one'
+keys b 'trials many' Enter
+wait_for 'is no budget; say' 'what is none is told'
 keys q
 wait_for 'y yes  n no' 'q asks while a search is running'
 keys y

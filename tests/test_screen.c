@@ -59,7 +59,7 @@ static const struct golden goldens[] = {
     {"failing-10x40", MOMENT_FAILING, 10, 40, GLYPHS_BLOCK, "5", true},
     {"failing-24x80-trial", MOMENT_FAILING, 24, 80, GLYPHS_BLOCK, "5\n", true},
     {"help-24x80", MOMENT_EXPLORING, 24, 80, GLYPHS_BLOCK, "?", true},
-    {"help-60x100", MOMENT_EXPLORING, 60, 100, GLYPHS_BLOCK, "4?", true},
+    {"help-64x100", MOMENT_EXPLORING, 64, 100, GLYPHS_BLOCK, "4?", true},
     {"tiny-5x30", MOMENT_EXPLORING, 5, 30, GLYPHS_BLOCK, "", true},
     {"tiny-1x70", MOMENT_FINISHED, 1, 70, GLYPHS_BLOCK, "", true},
     {"tiny-9x39-quit", MOMENT_REFINING, 9, 39, GLYPHS_BLOCK, "q", true},

@@ -89,6 +89,13 @@ static void keys_and_what_they_do(void **state)
         {"ss", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"sy", true, ACT_SKIP, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"gs", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE}, /* it is done */
+        {"]", true, ACT_BUDGET, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"b", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_BUDGET},
+        {"brefine 9\x1b", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"brefine 9\n", true, ACT_BUDGET, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"brefine\n", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"b\n", true, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"b]\x03", true, ACT_STOP, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"p", true, ACT_PAUSE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"\x03", true, ACT_STOP, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"\x03\x03", true, ACT_ABANDON, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
@@ -106,6 +113,8 @@ static void keys_and_what_they_do(void **state)
         {"Q", false, ACT_LEAVE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"\x03", false, ACT_LEAVE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"p", false, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"]", false, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
+        {"b", false, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
         {"s", false, ACT_NONE, PANE_TASKS, false, OVERLAY_NONE, PROMPT_NONE},
     };
     struct board b;
@@ -121,6 +130,58 @@ static void keys_and_what_they_do(void **state)
         view_release(&v);
     }
     board_release(&b);
+}
+
+/* The key again counts on, although the search has not come to the last one. */
+static void a_budget_grows_and_shrinks_by_steps(void **state)
+{
+    (void)state;
+    struct board b;
+    struct view v;
+    fixture_board(&b, MOMENT_REFINING);
+    open_view(&v, &b, true);
+    b.task[v.task].refine = 20;
+    static const struct {
+        const char *keys;
+        enum action act;
+        double value;
+    } steps[] = {{"]", ACT_BUDGET, 36}, {"]", ACT_BUDGET, 52}, {"[", ACT_BUDGET, 36},
+                 {"[", ACT_BUDGET, 20}, {"[", ACT_BUDGET, 4},  {"[", ACT_BUDGET, 0},
+                 {"[", ACT_NONE, 0}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        assert_int_equal(type(&v, &b, steps[i].keys), steps[i].act);
+        assert_int_equal(v.action_budget.verb, TUNE_REFINE);
+        assert_int_equal(v.action_budget.task, v.task);
+        assert_true(v.action_budget.value == steps[i].value);
+    }
+    view_release(&v);
+    board_release(&b);
+}
+
+static void a_typed_budget_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int verb; /* -1: it is none */
+        double value;
+    } texts[] = {
+        {"refine 96", TUNE_REFINE, 96},  {"explore  200 ", TUNE_EXPLORE, 200},
+        {"trials 0", TUNE_TRIALS, 0},    {" time 1.5", TUNE_SECONDS, 1.5},
+        {"refine", -1, 0},               {"refine x", -1, 0},
+        {"refine 1.5", -1, 0},           {"refine -1", -1, 0},
+        {"refine 5 6", -1, 0},           {"trials 1e300", -1, 0},
+        {"time nan", -1, 0},             {"wish 3", -1, 0},
+        {"", -1, 0},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct tune_command m;
+        bool ok = view_parse_budget(texts[i].text, &m);
+        if (ok != (texts[i].verb >= 0))
+            fail_msg("\"%s\" is %s", texts[i].text, ok ? "read" : "not read");
+        if (ok)
+            assert_true((int)m.verb == texts[i].verb && m.value == texts[i].value && m.task == -1);
+    }
 }
 
 static void every_command_has_a_letter_and_a_place(void **state)
@@ -454,6 +515,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_and_what_they_do),
+        cmocka_unit_test(a_budget_grows_and_shrinks_by_steps),
+        cmocka_unit_test(a_typed_budget_is_read),
         cmocka_unit_test(every_command_has_a_letter_and_a_place),
         cmocka_unit_test(a_finished_session_is_left_at_once),
         cmocka_unit_test(a_question_keeps_its_task),

@@ -218,6 +218,21 @@ static void write_screen(struct loop *l)
         view_say(&l->v, "cannot write \"%s\"", name);
 }
 
+static void change_budget(struct loop *l, const struct tune_command *m)
+{
+    const char *task = m->task >= 0 ? l->b->task[m->task].name : "each task";
+    conductor_budget(l->c, m);
+    if (m->verb == TUNE_REFINE || m->verb == TUNE_EXPLORE)
+        view_say(&l->v, "%.0f trials of %s for %s", m->value,
+                 m->verb == TUNE_REFINE ? "refinement" : "exploration", task);
+    else if (m->value > 0)
+        view_say(&l->v, "the session ends after %.6g %s", m->value,
+                 m->verb == TUNE_TRIALS ? "trials" : "seconds");
+    else
+        view_say(&l->v, "the session has no limit of %s",
+                 m->verb == TUNE_TRIALS ? "trials" : "time");
+}
+
 static void act(struct loop *l, enum action a)
 {
     switch (a) {
@@ -233,6 +248,9 @@ static void act(struct loop *l, enum action a)
     case ACT_SKIP:
         conductor_command(l->c, TUNE_SKIP_TASK, l->v.action_task);
         view_say(&l->v, "skipping %s", l->b->task[l->v.action_task].name);
+        break;
+    case ACT_BUDGET:
+        change_budget(l, &l->v.action_budget);
         break;
     case ACT_STOP:
         conductor_command(l->c, TUNE_STOP, -1);

@@ -43,6 +43,10 @@ bool view_can(const struct view *v, const struct board *b, enum command cmd)
         return view_is_live(v, b) && !v->stopping;
     case CMD_SKIP:
         return can_skip(v, b);
+    case CMD_MORE:
+    case CMD_LESS:
+    case CMD_BUDGET:
+        return view_is_live(v, b) && !v->stopping;
     case CMD_FILTER:
     case CMD_SORT_NEXT:
     case CMD_SORT_PREV:
@@ -275,6 +279,16 @@ static enum action ask_skip(struct view *v, const struct board *b)
     return ACT_NONE;
 }
 
+static void ask_budget(struct view *v, const struct board *b)
+{
+    if (view_can(v, b, CMD_BUDGET)) {
+        v->entry[0] = '\0';
+        v->prompt = PROMPT_BUDGET;
+    } else {
+        view_say(v, v->stopping ? "the session is stopping" : "no search is running: no budget to change");
+    }
+}
+
 static enum action steer(struct view *v, const struct board *b, enum command cmd)
 {
     switch (cmd) {
@@ -291,6 +305,12 @@ static enum action steer(struct view *v, const struct board *b, enum command cmd
         return pause_or_go(v, b);
     case CMD_SKIP:
         return ask_skip(v, b);
+    case CMD_MORE:
+    case CMD_LESS:
+        return view_step_budget(v, b, cmd == CMD_MORE ? 1 : -1);
+    case CMD_BUDGET:
+        ask_budget(v, b);
+        return ACT_NONE;
     case CMD_WRITE:
         return ACT_WRITE;
     case CMD_REPAINT:
@@ -416,25 +436,23 @@ enum action view_command(struct view *v, const struct board *b, enum command cmd
     return steer(v, b, cmd);
 }
 
-/* Appends a code point to the filter, or takes the last one off. */
-static void edit_filter(struct view *v, int key)
+void view_edit(char *text, size_t size, int key)
 {
-    size_t n = strlen(v->filter);
+    size_t n = strlen(text);
     if (key == UK_BACKSPACE || key == UK_CTRL('h') || key == 127) {
-        while (n > 0 && ((unsigned char)v->filter[--n] & 0xc0) == 0x80)
+        while (n > 0 && ((unsigned char)text[--n] & 0xc0) == 0x80)
             ;
-        v->filter[n] = '\0';
+        text[n] = '\0';
     } else if (key == UK_CTRL('u')) {
-        v->filter[0] = '\0';
-    } else if (key >= 32 && key < 0x80 && n + 1 < sizeof v->filter) {
-        v->filter[n] = (char)key;
-        v->filter[n + 1] = '\0';
-    } else if (key >= 0xa0 && key < 0x800 && n + 2 < sizeof v->filter) {
-        v->filter[n] = (char)(0xc0 | key >> 6);
-        v->filter[n + 1] = (char)(0x80 | (key & 0x3f));
-        v->filter[n + 2] = '\0';
+        text[0] = '\0';
+    } else if (key >= 32 && key < 0x80 && n + 1 < size) {
+        text[n] = (char)key;
+        text[n + 1] = '\0';
+    } else if (key >= 0xa0 && key < 0x800 && n + 2 < size) {
+        text[n] = (char)(0xc0 | key >> 6);
+        text[n + 1] = (char)(0x80 | (key & 0x3f));
+        text[n + 2] = '\0';
     }
-    v->sort_hold_ns = 0;
 }
 
 static enum action filter_key(struct view *v, const struct board *b, int key)
@@ -448,7 +466,8 @@ static enum action filter_key(struct view *v, const struct board *b, int key)
         v->prompt = PROMPT_NONE;
         memcpy(v->filter, v->prompt_old, sizeof v->filter);
     } else {
-        edit_filter(v, key);
+        view_edit(v->filter, sizeof v->filter, key);
+        v->sort_hold_ns = 0;
     }
     return ACT_NONE;
 }
@@ -482,6 +501,8 @@ enum action view_key(struct view *v, const struct board *b, int key)
         return view_command(v, b, keys_lookup(key, IN_ALL));
     if (v->prompt == PROMPT_FILTER)
         return filter_key(v, b, key);
+    if (v->prompt == PROMPT_BUDGET)
+        return view_budget_key(v, key);
     if (v->prompt != PROMPT_NONE)
         return question_key(v, key);
     enum command cmd = keys_lookup(key, place(v));

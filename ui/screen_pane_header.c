@@ -192,6 +192,21 @@ void draw_header(const struct draw *d, const struct rect *r)
         resources(d, r, r->y + 2);
 }
 
+/* What may be said, with the budgets in force. */
+static void budget_question(const struct draw *d, int cols, char *text, size_t size)
+{
+    const struct event *s = &d->b->session;
+    char trials[FORMAT_MAX], time[FORMAT_MAX];
+    snprintf(time, sizeof time, "%.6g", s->u.session.seconds);
+    format_count(trials, (double)s->u.session.trials);
+    if (cols < 70)
+        snprintf(text, size, " budget: %s_  refine N, explore N, trials N, time S", d->v->entry);
+    else
+        snprintf(text, size, " budget: %s_  now refine %lld, explore %lld, trials %s, time %s; Enter, Esc",
+                 d->v->entry, (long long)s->u.session.refine, (long long)s->u.session.explore,
+                 s->u.session.trials > 0 ? trials : "any", s->u.session.seconds > 0 ? time : "any");
+}
+
 static bool question(const struct draw *d, const struct rect *r)
 {
     const struct view *v = d->v;
@@ -204,6 +219,9 @@ static bool question(const struct draw *d, const struct rect *r)
     case PROMPT_FILTER:
         snprintf(text, sizeof text, " tasks with: %s_  (%d of %d)  Enter keeps, Esc drops",
                  v->filter, v->nr_order, d->b->nr_tasks);
+        break;
+    case PROMPT_BUDGET:
+        budget_question(d, r->cols, text, sizeof text);
         break;
     case PROMPT_SKIP:
         snprintf(text, sizeof text, " skip %s with what it has so far?  y yes  n no", name);
@@ -330,7 +348,8 @@ void draw_keys(const struct draw *d, const struct rect *r)
     unsigned here = v->overlay ? IN_OVERLAY : 1u << v->active;
     static const enum command first[] = {CMD_HELP,   CMD_QUIT, CMD_PAUSE,  CMD_SKIP,
                                          CMD_DETAIL, CMD_SORT_NEXT, CMD_FILTER, CMD_ZOOM,
-                                         CMD_UNZOOM, CMD_BACK, CMD_FOLLOW, CMD_AXIS, CMD_FREEZE};
+                                         CMD_UNZOOM, CMD_BACK, CMD_FOLLOW, CMD_AXIS, CMD_FREEZE,
+                                         CMD_BUDGET};
     int x = r->x + 1, end = r->x + r->cols;
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         const struct binding *k = keys_binding(first[i], here);

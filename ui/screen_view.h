@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "engine/tune/board.h"
+#include "engine/tune/conductor.h"
 #include "ui/keys.h"
 #include "ui/layout.h"
 #include "ui/screen_columns.h"
@@ -26,7 +27,7 @@
 
 enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_TASK, OVERLAY_TRIAL, OVERLAY_TEXT };
 
-enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_SKIP, PROMPT_STOP, PROMPT_ABANDON };
+enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_BUDGET, PROMPT_SKIP, PROMPT_STOP, PROMPT_ABANDON };
 
 /* What a key asks the loop to do. */
 enum action {
@@ -34,6 +35,7 @@ enum action {
     ACT_PAUSE,
     ACT_GO,
     ACT_SKIP,    /* view.action_task */
+    ACT_BUDGET,  /* view.action_budget */
     ACT_STOP,    /* and leave when it has stopped */
     ACT_ABANDON,
     ACT_LEAVE,
@@ -96,6 +98,8 @@ struct view {
     int32_t prompt_task;
     char prompt_old[VIEW_FILTER]; /* the filter to go back to */
     int32_t action_task;
+    char entry[VIEW_FILTER];  /* of a budget, as typed */
+    struct tune_command action_budget, asked; /* asked: the last one of a single task */
     char message[VIEW_MESSAGE];
     int64_t message_until_ns;
 
@@ -130,6 +134,16 @@ bool view_can(const struct view *v, const struct board *b, enum command cmd);
 
 /* A search of this process is running: leaving must be asked for. */
 bool view_is_live(const struct view *v, const struct board *b);
+
+/* Changes a typed text by a key: appends a code point, or takes the last one or all of it off. */
+void view_edit(char *text, size_t size, int key);
+
+/* "refine 96", "explore 200" (each task), "trials 5000", "time 60" (the session); false for none. */
+bool view_parse_budget(const char *text, struct tune_command *out);
+/* So many steps more refinement, or less, for the selected task. */
+enum action view_step_budget(struct view *v, const struct board *b, int by);
+/* A key while a budget is being typed. */
+enum action view_budget_key(struct view *v, int key);
 
 /* A message on the status line for a few seconds. */
 void view_say(struct view *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -214,6 +214,7 @@ static void apply_task(struct board *b, const struct event *ev)
     t->bytes = ev->u.task.bytes;
     t->space = ev->u.task.space;
     t->nr_sketches = ev->u.task.nr_sketches;
+    t->refine = b->session.u.session.refine;
 }
 
 static void apply_knob(struct board *b, const struct event *ev)
@@ -455,6 +456,15 @@ static void apply_result(struct board *b, const struct event *ev)
     update_stages(b, t);
 }
 
+static void set_refine(struct board *b, int32_t task, int64_t trials)
+{
+    if (task < 0)
+        b->session.u.session.refine = trials;
+    for (int i = 0; i < b->nr_tasks; i++)
+        if (task < 0 || task == i)
+            b->task[i].refine = trials;
+}
+
 static void apply_command(struct board *b, const struct event *ev)
 {
     double value = ev->u.command.value >= 0 ? ev->u.command.value : 0;
@@ -465,8 +475,8 @@ static void apply_command(struct board *b, const struct event *ev)
         b->session.u.session.seconds = value;
     else if (!strcmp(ev->u.command.verb, "explore") && ev->task < 0)
         b->session.u.session.explore = trials;
-    else if (!strcmp(ev->u.command.verb, "refine") && ev->task < 0)
-        b->session.u.session.refine = trials;
+    else if (!strcmp(ev->u.command.verb, "refine"))
+        set_refine(b, ev->task, trials);
     else if (!strcmp(ev->u.command.verb, "pause"))
         b->paused = true;
     else if (!strcmp(ev->u.command.verb, "go"))

@@ -50,6 +50,7 @@ struct board_task {
     enum phase phase;
     char strategy[32], why[128];
     int64_t budget;              /* of the phase */
+    int64_t refine;              /* budget of its refinement, whether it is in that phase or not */
     int64_t nr_trials;           /* ended */
     int64_t nr_phase;            /* ended in the running phase */
     int64_t by_status[TRIAL_NR_STATUS];
