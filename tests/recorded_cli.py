@@ -117,6 +117,26 @@ def test_equal_seeds_decide_equally(path, tmp):
     assert runs[0] != runs[2]
 
 
+def test_budgets_grown_at_once_and_by_parts(path, tmp):
+    """A finished session with larger budgets: stopped on the way by a limit, it decides the same."""
+    once, parts = os.path.join(tmp, 'once.squall'), os.path.join(tmp, 'parts.squall')
+    for strategy in ('forest', 'evolutionary'):
+        for session in (once, parts):
+            if os.path.exists(session):
+                os.remove(session)
+            run('tune', path, '--session', session, '--batch', '--explore', '16', '--refine', '8',
+                '--seed', '2', '--strategy', strategy)
+        first = trials(once)
+        more = ['--explore', '24', '--refine', '12', '--batch']
+        run('resume', once, *more)
+        run('resume', parts, *more, '--trials', str(len(first) + 5))
+        assert len(trials(parts)) == len(first) + 5
+        run('resume', parts, '--trials', '0', '--batch')
+        assert trials(once)[:len(first)] == first
+        assert [r['knobs'] for r in trials(parts)] == [r['knobs'] for r in trials(once)]
+        assert len(trials(once)) > 24 + 8
+
+
 def test_export_and_import(path, tmp, nr):
     t4, session, back = (os.path.join(tmp, n) for n in ('a.json', 'i.squall', 'b.json'))
     run('export', path, '-o', t4)
@@ -150,6 +170,7 @@ def main():
         test_space(path, nr)
         test_tune_and_resume(path, tmp)
         test_equal_seeds_decide_equally(path, tmp)
+        test_budgets_grown_at_once_and_by_parts(path, tmp)
         test_export_and_import(path, tmp, nr)
         torn = os.path.join(tmp, 'torn.json')
         assert cachefile(torn, closed=False) == nr
