@@ -318,6 +318,23 @@ static void views_have_the_promised_columns(void **state)
     assert_query("SELECT status, count, example FROM failures", "build_error|1|3\ncrashed|1|9\n");
 }
 
+/* As the board has it: until the next final its stages are trials again. */
+static void a_task_that_goes_on_has_no_final_any_more(void **state)
+{
+    (void)state;
+    told();
+    struct session *s = opened(SESSION_RESUME);
+    started(s);
+    struct story *story = calloc(1, sizeof *story);
+    story_phase(story, 0, PHASE_REFINE, "droplet");
+    emit_all(s, story);
+    close_well(s);
+    free(story);
+    assert_query("SELECT phase, default_ns, explored_ns, refined_ns FROM tasks LIMIT 1",
+                 "refine|4000000.0|2000000.0|1500000.0\n");
+    assert_query("SELECT result_after FROM task WHERE id = 0", "6\n");
+}
+
 static void a_new_session_spares_what_exists(void **state)
 {
     (void)state;
@@ -833,6 +850,7 @@ int main(void)
         TEST(history_answers_with_what_was_stored),
         TEST(a_resumed_session_goes_on_in_the_same_numbers),
         TEST(views_have_the_promised_columns),
+        TEST(a_task_that_goes_on_has_no_final_any_more),
         TEST(a_new_session_spares_what_exists),
         TEST(files_that_are_no_session_are_refused),
         TEST(a_truncated_file_is_refused),
