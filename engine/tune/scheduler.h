@@ -9,9 +9,15 @@
  * largest of
  *
  *     weight x (alpha x g1 + (1 - alpha) x g2)
- *     g1 = (best before the last SCHED_WINDOW batches - best) / their trials   what it gained
- * lately g2 = best / trials in its phase                       what it gains if it halves every
- * doubling
+ *     g1 = (best before the last SCHED_WINDOW batches - best) / their trials
+ *     g2 = best / trials in its phase
+ *
+ * g1 is what it gained lately, g2 what it gains if it halves at every doubling. Where the session
+ * has a limit this shares it among the tasks, up to the budget of each. Of SqueezeNet's 24 tasks,
+ * with 100 trials of refinement each on record and 600 to share, at most 75 for one, it found in
+ * three sessions 2.0, 0.3 and 0.4 % of the model's time more than 25 for each; the gain of the last
+ * 8 trials alone 2.0, 0.4 and 0.4, of the last 24 trials 1.7, -0.1 and -1.2; the best order there
+ * is 2.4, 1.2 and 1.7.
  *
  * A new phase begins to count anew: a task that starts to refine is promising again. Everything is
  * a function of the observations; ties go to the first.
