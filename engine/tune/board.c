@@ -183,26 +183,30 @@ static void apply_session(struct board *b, const struct event *ev)
     b->measuring = 0;
 }
 
+static void forget_final(struct board_task *t)
+{
+    t->final = false;
+    t->verdict = FINAL_NONE;
+    t->error = t->p_value = t->gain = t->gain_lo = t->gain_hi = NAN;
+    t->order[0] = '\0';
+    for (int i = 0; i < 3; i++)
+        t->final_ns[i] = t->lo[i] = t->hi[i] = NAN;
+}
+
 static void apply_task(struct board *b, const struct event *ev)
 {
     if (ev->task < 0 || ev->task >= MAX_TASKS || ev->task > b->nr_tasks + MAX_GAP)
         return;
     while (b->nr_tasks <= ev->task) {
         GROW(b->task, b->nr_tasks, b->cap_tasks);
-        b->task[b->nr_tasks++] = (struct board_task){
+        struct board_task *t = &b->task[b->nr_tasks++];
+        *t = (struct board_task){
             .best_ns = NAN,
             .default_ns = NAN,
             .explored_ns = NAN,
             .refined_ns = NAN,
-            .error = NAN,
-            .lo = {NAN, NAN, NAN},
-            .hi = {NAN, NAN, NAN},
-            .final_ns = {NAN, NAN, NAN},
-            .p_value = NAN,
-            .gain = NAN,
-            .gain_lo = NAN,
-            .gain_hi = NAN,
         };
+        forget_final(t);
     }
     struct board_task *t = &b->task[ev->task];
     utf8_copy(t->name, sizeof t->name, ev->u.task.name);
@@ -239,15 +243,6 @@ static void apply_knob(struct board *b, const struct event *ev)
     utf8_copy(k->values, sizeof k->values, ev->u.knob.values);
 }
 
-/* The task goes on: what was measured at its end is not the last word any more. */
-static void forget_final(struct board_task *t)
-{
-    t->final = false;
-    t->error = NAN;
-    for (int i = 0; i < 3; i++)
-        t->final_ns[i] = t->lo[i] = t->hi[i] = NAN;
-}
-
 static void apply_phase(struct board *b, const struct event *ev)
 {
     struct board_task *t = task_of(b, ev);
@@ -260,8 +255,8 @@ static void apply_phase(struct board *b, const struct event *ev)
         t->best_refined = t->best;
     if (t->phase != next)
         t->nr_phase = ev->u.phase.used;
-    if (next < PHASE_FINAL && t->final)
-        forget_final(t);
+    if (next < PHASE_FINAL)
+        forget_final(t); /* it goes on: what was measured at its end is not the last word */
     t->phase = next;
     t->budget = ev->u.phase.budget;
     utf8_copy(t->strategy, sizeof t->strategy, ev->u.phase.strategy);
