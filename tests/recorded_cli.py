@@ -159,6 +159,9 @@ def test_export_and_import(path, tmp, nr):
     again = json.load(open(kt, encoding='utf-8'))
     assert again['tune_params_keys'] == ['bx', 'by', 'pad'] and len(again['cache']) == nr
     assert again['cache']['1,8,0']['time'] == 'RuntimeFailedConfig'
+    for option in ('explore', 'refine'):
+        _, err = run('resume', session, '--' + option, '2000', '--batch', code=2)
+        assert 'does not ' + option in err, err
     run('export', path, '--format', 'xml', code=2)
     run('export', os.path.join(tmp, 'nothing.json'), code=1)
 

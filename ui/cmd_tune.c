@@ -196,9 +196,14 @@ static int restore_options(struct session *s, const struct cli_options *now,
     int rc = session_options(s, &o->tune, e);
     if (rc)
         return rc;
+    const char *vain = NULL;
     if (now->given_explore && strcmp(o->tune.explore_strategy, "none") == 0)
-        return err_set(e, ERR_USAGE, "session \"%s\" does not explore; leave --explore out, or give "
-                       "--refine", session_path(s));
+        vain = "explore";
+    if (now->given_refine && strcmp(o->tune.refine_strategy, "none") == 0)
+        vain = "refine";
+    if (vain)
+        return err_set(e, ERR_USAGE, "session \"%s\" does not %s; leave --%s out", session_path(s),
+                       vain, vain);
     change(o, now->given_explore, TUNE_EXPLORE, (double)now->tune.explore);
     change(o, now->given_refine, TUNE_REFINE, (double)now->tune.refine);
     change(o, now->given_trials, TUNE_TRIALS, (double)now->tune.trials);

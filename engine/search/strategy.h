@@ -125,7 +125,8 @@ struct strategy_env {
     bool (*score)(void *ctx, const struct candidate *c, int nr, double *out);
     void *ctx;
     int batch;     /* how many trials are built at the same time: a good batch */
-    int budget;    /* trials this phase may use in all; a strategy plans with it */
+    int budget;    /* trials this phase may use in all; a strategy plans with it. A person may change
+                      it meanwhile: it is then asked for more than that, or no more before */
 };
 
 struct strategy;
