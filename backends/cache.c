@@ -249,6 +249,13 @@ const struct region *cache_constant(struct cache *c, const struct cached_task *t
             return &k->region;
         }
     }
+    /* Candidates differ in how they pack what is transformed, but not in that. */
+    const float *logical = operands_data(t->head, tensor);
+    const struct region *from = NULL;
+    struct layout first, rest;
+    if (layout_split_transform(layout, &first, &rest) &&
+        !(from = cache_constant(c, t, tensor, &first)))
+        return NULL;
     size_t bytes = (size_t)layout_stored_size(layout) * sizeof(float);
     make_room_for_constant(c, bytes);
     struct constant *k = xcalloc(1, sizeof *k);
@@ -256,7 +263,8 @@ const struct region *cache_constant(struct cache *c, const struct cached_task *t
         free(k);
         return NULL;
     }
-    layout_pack(layout, operands_data(t->head, tensor), (float *)k->region.data);
+    layout_pack(from ? &rest : layout, from ? (const float *)from->data : logical,
+                (float *)k->region.data);
     region_protect(&k->region);
     k->task = t->head->id;
     k->tensor = tensor;

@@ -234,19 +234,34 @@ bool layout_equal(const struct layout *a, const struct layout *b)
     return true;
 }
 
+bool layout_split_transform(const struct layout *l, struct layout *first, struct layout *rest)
+{
+    if (l->transform == LAYOUT_AS_IS)
+        return false;
+    int64_t a = (int64_t)l->transform + 2;
+    struct layout plain = layout_plain(3, (int64_t[]){a * a, l->l[0], l->l[1]});
+    *first = plain;
+    first->transform = l->transform;
+    first->nr_l = l->nr_l;
+    memcpy(first->l, l->l, sizeof first->l);
+    *rest = *l;
+    rest->transform = LAYOUT_AS_IS;
+    rest->nr_l = plain.nr_l;
+    memcpy(rest->l, plain.l, sizeof rest->l);
+    return !layout_equal(l, first);
+}
+
 /* Transforms the weights first, and packs what comes out. */
 static void pack_transformed(const struct layout *l, const float *logical, float *stored)
 {
-    int m = (int)l->transform, a = m + 2;
-    struct layout inner = *l;
-    inner.transform = LAYOUT_AS_IS;
-    inner.nr_l = 3;
-    inner.l[0] = (int64_t)a * a;
-    inner.l[1] = l->l[0];
-    inner.l[2] = l->l[1];
-    float *u = xmalloc((size_t)layout_logical_size(&inner) * sizeof *u);
-    winograd_weights(m, l->l[0], l->l[1], logical, u);
-    layout_pack(&inner, u, stored);
+    struct layout first, rest;
+    if (!layout_split_transform(l, &first, &rest)) {
+        winograd_weights((int)l->transform, l->l[0], l->l[1], logical, stored);
+        return;
+    }
+    float *u = xmalloc((size_t)layout_stored_size(&first) * sizeof *u);
+    layout_pack(&first, logical, u);
+    layout_pack(&rest, u, stored);
     free(u);
 }
 

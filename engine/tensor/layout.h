@@ -53,6 +53,12 @@ int64_t layout_stored_size(const struct layout *l);
 
 bool layout_equal(const struct layout *a, const struct layout *b);
 
+/*
+ * Packing by a layout with a transform is transforming, which is packing by `first`, and then
+ * packing what comes out by `rest`. False where there is no transform, or nothing to do after it.
+ */
+bool layout_split_transform(const struct layout *l, struct layout *first, struct layout *rest);
+
 /* logical -> stored; padding becomes zero. Both float32, row-major logical. */
 void layout_pack(const struct layout *l, const float *logical, float *stored);
 

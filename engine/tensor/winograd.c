@@ -96,23 +96,29 @@ const float *winograd_output_table(int m)
 
 void winograd_weights(int m, int64_t k, int64_t c, const float *weights, float *out)
 {
+    /* A row of the result at a time for some weights: there are 36 of them, far apart. */
+    enum { AT_ONCE = 64 };
     int a = m + 2;
     struct matrices x;
     make_matrices(m, &x);
-    for (int64_t i = 0; i < k * c; i++) {
-        const float *w = weights + i * 9;
-        double half[WINOGRAD_MAX_A][3];
-        for (int r = 0; r < a; r++)
+    for (int64_t i = 0; i < k * c; i += AT_ONCE) {
+        int nr = k * c - i < AT_ONCE ? (int)(k * c - i) : AT_ONCE;
+        double w[9][AT_ONCE] = {{0}}, half[3][AT_ONCE];
+        for (int j = 0; j < nr; j++)
+            for (int t = 0; t < 9; t++)
+                w[t][j] = (double)weights[(i + j) * 9 + t];
+        for (int r = 0; r < a; r++) {
             for (int s = 0; s < 3; s++)
-                half[r][s] = x.g[r][0] * (double)w[s] + x.g[r][1] * (double)w[3 + s] +
-                             x.g[r][2] * (double)w[6 + s];
-        for (int r = 0; r < a; r++)
+                for (int j = 0; j < AT_ONCE; j++)
+                    half[s][j] =
+                        x.g[r][0] * w[s][j] + x.g[r][1] * w[3 + s][j] + x.g[r][2] * w[6 + s][j];
             for (int s = 0; s < a; s++) {
-                double u = 0;
-                for (int t = 0; t < 3; t++)
-                    u += half[r][t] * x.g[s][t];
-                out[(r * a + s) * k * c + i] = (float)u;
+                float *to = out + (r * a + s) * k * c + i;
+                for (int j = 0; j < nr; j++)
+                    to[j] = (float)(half[0][j] * x.g[s][0] + half[1][j] * x.g[s][1] +
+                                    half[2][j] * x.g[s][2]);
             }
+        }
     }
 }
 
