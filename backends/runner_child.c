@@ -32,6 +32,7 @@
 #include "backends/wire.h"
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
+#include "engine/base/cpu_cache.h"
 
 struct options {
     int fd;
@@ -332,12 +333,28 @@ static struct timed_kernel timed(const struct request *q, int i)
     return k;
 }
 
+/* Do the kernels of a request touch more than the last cache holds, of which each holds its own? */
+static bool share_cache(const struct request *q)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < q->wire->nr; i++) {
+        const struct artifact *a = &q->kernel[i].kernel->artifact;
+        for (int n = 0; n < a->nr_buffers; n++)
+            if (a->buf[n].role == BUF_CONST || i == 0)
+                bytes += (int64_t)a->buf[n].bytes;
+    }
+    return q->wire->nr > 1 && bytes > cpu_last_cache_bytes() / 2;
+}
+
 static void time_kernels(struct runner_process *p, const struct request *q, int64_t since_ns,
                          struct wire_result *res)
 {
     struct timed_kernel k[DEVICE_MAX_KERNELS] = {0};
     for (int i = 0; i < q->wire->nr; i++)
         k[i] = timed(q, i);
+    bool settles = share_cache(q);
+    for (int i = 0; i < q->wire->nr; i++)
+        k[i].settles = settles;
     struct timing_limits limits = {
         .fill_ns = q->wire->fill_ns,
         .cut_ns = q->wire->cut_ns,

@@ -25,6 +25,9 @@ struct cold_range {
 struct timed_kernel {
     void (*call)(void *const *buf);
     void *const *buf;
+    /* Is called once more, untimed, before every slice: kernels that take turns would find each
+     * other's data in a cache that holds the data of one alone. */
+    bool settles;
     /* Taken out of the caches before every call, which is then timed by itself. */
     int nr_cold;
     struct cold_range cold[ARTIFACT_MAX_BUFFERS];

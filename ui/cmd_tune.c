@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backends/local.h"
+#include "engine/base/cpu_cache.h"
 #include "engine/base/strbuf.h"
 #include "scripts/lua_model.h"
 #include "sessions/store.h"
@@ -119,8 +120,7 @@ static bool weights_are_cold(const struct cli_options *o, const struct task_list
                 bytes += tasks->task[i]->weight * 4 *
                          (double)layout_stored_size(&w->tensor[t].layout);
     }
-    long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return bytes > (double)(last > 0 ? last : 32L << 20);
+    return bytes > (double)cpu_last_cache_bytes();
 }
 
 static int exit_code_of(int rc)

@@ -355,7 +355,8 @@ struct lp_node *lower_outer_loops(struct lowering *L, int nr, const int *var, co
         par->kind = LP_FOR;
         par->loop = LP_PARALLEL;
         par->body = body;
-        for (int i = 0; i < nr && i < LP_MAX_PARALLEL; i++) {
+        assert(nr <= LP_MAX_PARALLEL);
+        for (int i = 0; i < nr; i++) {
             par->var[i] = var[i];
             par->extent[par->nr_vars++] = extent[i];
         }

@@ -58,9 +58,9 @@ struct lowering {
     int nr_sources;
     struct source source[MAX_SOURCES];
     int lane_loop; /* index in loop[], -1 for none */
-    /* Of taps that are no padding: asked by branches; known when code is made; asked once a tile;
-     * and what holds where loads are that are being converted. */
-    struct lp_cond rows, columns, split, given;
+    /* Of taps that are no padding: asked by branches; known when code is made; and both, which is
+     * what holds where the loads are that are being converted. */
+    struct lp_cond rows, columns, given;
     struct lp_cond *assumed; /* where not NULL: what would be asked is taken as given, and noted here */
 };
 

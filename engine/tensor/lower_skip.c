@@ -15,10 +15,10 @@
 
 #include "engine/search/space.h"
 
+/* Of the code of a register tile, one for each position of the tile in its row. */
 enum { MAX_COPIES = 4 };
 
-/* `f`, an index in terms of the axes of a producer, in terms of its reader's, who loads at `idx`.
- */
+/* `f`, an index by the axes of a producer, by those of its reader, who loads at `idx`. */
 static struct affine compose(const struct affine *f, const struct affine *idx)
 {
     struct affine sum = affine_const(f->base);
@@ -127,7 +127,7 @@ enum tap_kind tap_kind(const struct nest_plan *n, const struct nest_shape *sh,
 void lower_skip_taps(struct lowering *L)
 {
     const struct nest_plan *n = L->n;
-    L->rows = L->columns = L->split = L->given = (struct lp_cond){0};
+    L->rows = L->columns = L->given = (struct lp_cond){0};
     if (n->skip_knob < 0 || !knob_value(&L->p->sketch->knob[n->skip_knob], L->c))
         return;
     for (int i = 0; i < n->nr_taps; i++) {
@@ -136,10 +136,6 @@ void lower_skip_taps(struct lowering *L)
         enum tap_kind kind = tap_kind(n, &L->sh, L->c, t);
         if (kind == TAP_ASKED)
             continue;
-        if (kind == TAP_SPLIT) {
-            lower_ask(L, &L->split, r);
-            continue;
-        }
         lower_ask(L, kind == TAP_BRANCH ? &L->rows : &L->columns, r);
         lower_ask(L, &L->given, r);
         for (int k = 0; k < L->nr_loops && kind == TAP_KNOWN; k++)
@@ -147,6 +143,7 @@ void lower_skip_taps(struct lowering *L)
     }
 }
 
+/* Wraps the update in the loops inside S2, with the branches. */
 static struct lp_node *wrap(struct lowering *L, struct lp_node *update)
 {
     struct lp_cond rows = L->rows;
@@ -168,27 +165,11 @@ static struct lp_node *wrap(struct lowering *L, struct lp_node *update)
     return lower_node_if(L, rows, body, NULL);
 }
 
-static struct lp_node *one_update(struct lowering *L, int acc, const struct lp_affine *reg)
+struct lp_node *lower_update(struct lowering *L, int acc, const struct lp_affine *reg)
 {
     const struct wl_stage *s = &L->w->stage[L->n->anchor];
     const struct lp_expr *x = lower_convert(L, s->body, L->axis);
+    L->given.nr = 0;
     x = lower_combine(L, s->combine, lower_expr_load(L, acc, reg), x);
     return wrap(L, lower_node_store(L, acc, reg, x));
-}
-
-struct lp_node *lower_update(struct lowering *L, int acc, const struct lp_affine *reg)
-{
-    struct lp_node *update = one_update(L, acc, reg);
-    if (L->split.nr) {
-        /* Tiles within the image ask nothing. */
-        struct lp_cond within = L->split;
-        for (int i = 0; i < L->nr_loops; i++)
-            if (L->loop[i].level >= L_R1)
-                within = lower_for_all(L, &within, L->loop[i].var, L->loop[i].extent);
-        for (int i = 0; i < L->split.nr; i++)
-            lower_ask(L, &L->given, L->split.r[i]);
-        update = lower_node_if(L, within, one_update(L, acc, reg), update);
-    }
-    L->given.nr = 0;
-    return update;
 }

@@ -113,9 +113,8 @@ void plan_taps(struct nest_plan *n);
 bool nest_pads_inline(const struct nest_plan *n, const struct candidate *c);
 
 /* How the code gets to know that such a tap is one, if it is to be skipped: by a branch around what
- * reads a row; when it is made; or not, so that the tap is like others, but for being asked about once
- * a register tile (split), or wherever it is read (asked). */
-enum tap_kind { TAP_BRANCH, TAP_KNOWN, TAP_SPLIT, TAP_ASKED };
+ * reads a row; when it is made; or not, so that the tap is like others. */
+enum tap_kind { TAP_BRANCH, TAP_KNOWN, TAP_ASKED };
 enum tap_kind tap_kind(const struct nest_plan *n, const struct nest_shape *sh,
                        const struct candidate *c, const struct tap *t);
 

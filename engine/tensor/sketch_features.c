@@ -149,7 +149,7 @@ static void measure_taps(struct view *v, const struct candidate *c)
         enum tap_kind kind = skip ? tap_kind(n, &v->sh, c, t) : TAP_ASKED;
         if (kind == TAP_ASKED)
             v->guards += nest_pads_inline(n, c);
-        else if (kind != TAP_SPLIT)
+        else
             done *= share_inside(v->s, &t->at, 0, t->at.base, t->extent);
     }
     v->skipped = 1 - done;
