@@ -8,15 +8,18 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "engine/tensor/compare.h"
 #include "backends/region.h"
 #include "backends/runner.h"
 #include "backends/timing.h"
+#include "engine/base/cpu_cache.h"
 #include "tests/fake_backend.h"
 
 static const int64_t ms = 1000000;
@@ -532,6 +535,55 @@ static void test_timing_plan(void **state)
     assert_true(p.rounds >= 1 && p.calls[0] >= 1);
 }
 
+/* Who was called, in order; a call takes longer than a slice. */
+static struct {
+    int nr;
+    char who[4096];
+} calls;
+
+static void slow_call(void *const *buf)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    if (calls.nr < (int)sizeof calls.who)
+        calls.who[calls.nr++] = *(const char *)buf[0];
+}
+
+/* The fewest calls of a kernel in a row, after the first guesses. */
+static int shortest_turn(bool settles)
+{
+    char a = 'a', b = 'b';
+    void *buf[2] = {&a, &b};
+    struct timed_kernel k[2] = {{.call = slow_call, .buf = &buf[0], .settles = settles},
+                                {.call = slow_call, .buf = &buf[1], .settles = settles}};
+    struct timing_limits limits = {.fill_ns = ms, .budget_ns = INT64_MAX / 4};
+    struct timing t;
+    calls.nr = 0;
+    timing_run(k, 2, &limits, &t);
+    int least = INT_MAX, turn = 0, turns = 0;
+    for (int i = 1; i < calls.nr; i++) {
+        turn++;
+        if (calls.who[i] == calls.who[i - 1])
+            continue;
+        least = ++turns > 2 && turn < least ? turn : least;
+        turn = 0;
+    }
+    return least;
+}
+
+/* Each slice is one call here, and rounds go forwards and backwards: two of each in a row. */
+static void test_kernels_that_settle_are_called_before_their_slices(void **state)
+{
+    (void)state;
+    assert_int_equal(shortest_turn(false), 2);
+    assert_int_equal(shortest_turn(true), 4);
+}
+
+static void test_last_cache_has_a_size(void **state)
+{
+    (void)state;
+    assert_in_range(cpu_last_cache_bytes(), 1 << 16, INT64_C(1) << 33);
+}
+
 static void test_comparison_finds_the_worst_element(void **state)
 {
     (void)state;
@@ -592,6 +644,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_a_cut_the_plan_is_kept),
         cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
+        cmocka_unit_test(test_kernels_that_settle_are_called_before_their_slices),
+        cmocka_unit_test(test_last_cache_has_a_size),
         cmocka_unit_test(test_comparison_finds_the_worst_element),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
