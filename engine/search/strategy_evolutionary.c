@@ -262,37 +262,61 @@ static void to_proposal(const struct strategy *s, const struct pick *p, struct p
     }
 }
 
-/* Moves from mutant to better mutant as the prediction rises. */
-static void climb(struct strategy *s, struct pick *p)
+struct climber {
+    struct pick at;
+    int idle; /* steps without a better one */
+};
+
+/* Mutants of one that climbs; their roots, for now, say whose they are. */
+static void add_mutants(struct strategy *s, const struct climber *c, int64_t owner,
+                        struct population *to)
+{
+    for (int i = 0, nr = 0; i < MUTATE_TRIES * CLIMB_MUTANTS && nr < CLIMB_MUTANTS; i++) {
+        struct candidate child = c->at.c;
+        int k = mutate(s->env.space, &s->rng, &child);
+        if (k < 0 || !candidate_valid(s->env.space, &child, NULL))
+            continue;
+        population_add(to, &child, owner, k);
+        nr++;
+    }
+}
+
+/* All move from mutant to better mutant while the prediction rises: together, since a prediction of
+ * many takes little longer than one of few. */
+static void climb(struct strategy *s, struct climber *c, int nr)
 {
     struct population m;
-    population_init(&m, CLIMB_MUTANTS);
-    for (int step = 0, idle = 0; step < CLIMB_STEPS && idle < CLIMB_IDLE; step++, idle++) {
+    population_init(&m, nr * CLIMB_MUTANTS);
+    for (int step = 0; step < CLIMB_STEPS; step++) {
         m.nr = 0;
-        for (int i = 0; i < MUTATE_TRIES * CLIMB_MUTANTS && m.nr < CLIMB_MUTANTS; i++) {
-            struct candidate child = p->c;
-            int k = mutate(s->env.space, &s->rng, &child);
-            if (k >= 0 && candidate_valid(s->env.space, &child, NULL))
-                population_add(&m, &child, p->root, k);
-        }
+        for (int i = 0; i < nr; i++)
+            if (c[i].idle++ < CLIMB_IDLE)
+                add_mutants(s, &c[i], i, &m);
+        if (m.nr == 0)
+            break;
         score(s, &m);
-        for (int i = 0; i < m.nr; i++)
-            if (m.score[i] > p->score) {
-                p->c = m.c[i];
-                p->knob = m.knob[i];
-                p->score = m.score[i];
-                idle = -1;
-            }
+        for (int i = 0; i < m.nr; i++) {
+            struct climber *who = &c[m.root[i]];
+            if (m.score[i] <= who->at.score)
+                continue;
+            who->at.c = m.c[i];
+            who->at.knob = m.knob[i];
+            who->at.score = m.score[i];
+            who->idle = 0;
+        }
     }
     population_release(&m);
 }
 
-/* The places of a batch that go to who has climbed: from the best of the population, and from
- * others drawn by score. */
+/* The places of a batch that go to who has climbed: from the best of the population, and from others
+ * drawn by score. */
 static int propose_climbers(struct strategy *s, const struct population *p, int want,
                             struct proposal *out)
 {
     int nr = 0, best = 0;
+    if (want == 0)
+        return 0;
+    struct climber *c = xcalloc((size_t)want, sizeof *c);
     double *sum = xmalloc((size_t)p->nr * sizeof *sum);
     for (int i = 0; i < p->nr; i++) {
         sum[i] = (i ? sum[i - 1] : 0) + p->score[i];
@@ -300,12 +324,14 @@ static int propose_climbers(struct strategy *s, const struct population *p, int 
     }
     for (int i = 0; i < want; i++) {
         int from = i ? draw_parent(&s->rng, sum, p->nr) : best;
-        struct pick c = {p->c[from], p->root[from], p->knob[from], p->score[from], 0};
-        climb(s, &c);
-        if (supply_take(&s->supply, &c.c))
-            to_proposal(s, &c, &out[nr++]);
+        c[i].at = (struct pick){p->c[from], p->root[from], p->knob[from], p->score[from], 0};
     }
+    climb(s, c, want);
+    for (int i = 0; i < want; i++)
+        if (supply_take(&s->supply, &c[i].at.c))
+            to_proposal(s, &c[i].at, &out[nr++]);
     free(sum);
+    free(c);
     return nr;
 }
 
