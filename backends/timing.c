@@ -70,8 +70,8 @@ static const double settle_ns = 300e3;
 /* A first idea of the time of one call; *calls gets how many were made for it. */
 static double guess(const struct timed_kernel *k, int64_t *calls)
 {
-    double call_ns = slice(k, *calls = 1);
-    for (double spent = call_ns; spent < settle_ns; spent += call_ns + 100)
+    double start = now_ns(), call_ns = slice(k, *calls = 1);
+    while (now_ns() - start < settle_ns)
         call_ns = slice(k, 1);
     while (call_ns * (double)*calls < min_guess_ns && *calls < 1 << 20)
         call_ns = slice(k, *calls *= 2);

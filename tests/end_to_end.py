@@ -68,18 +68,14 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(again.stdout, r.stdout)
 
-    def test_killed_twice_and_resumed_has_every_trial_once(self):
-        rng = random.Random(5)
-        args = ["tune", "tinynet", "--explore", "24", "--refine", "16", "--seed", "3", "--batch",
-                "--session", self.session]
-        for kill in range(2):
+    def kill_and_resume(self, args, after):
+        """Runs the command, kills it after so many trials, resumes, and so on, then to the end."""
+        for trials in after:  # not seconds: the machine's speed does not matter
             p = subprocess.Popen([SQUALL, *args], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
-            stop_at = rng.randrange(20, 120)
-            for line in p.stdout:  # by trials, not by seconds: the machine's speed does not matter
-                if " trial " in line:
-                    stop_at -= 1
-                if not stop_at:
+            for line in p.stdout:
+                trials -= " trial " in line
+                if not trials:
                     break
             p.send_signal(signal.SIGKILL)
             p.stdout.close()
@@ -91,6 +87,12 @@ class EndToEnd(unittest.TestCase):
         rows = query(self.session, "select id, code from trials order by id")
         self.assertEqual([i for i, _ in rows], list(range(1, len(rows) + 1)))
         self.assertLessEqual(set(stored), set(rows))
+
+    def test_killed_twice_and_resumed_has_every_trial_once(self):
+        rng = random.Random(5)
+        args = ["tune", "tinynet", "--explore", "24", "--refine", "16", "--seed", "3", "--batch",
+                "--session", self.session]
+        self.kill_and_resume(args, [rng.randrange(20, 120) for kill in range(2)])
         state = json.loads(run("show", self.session, "--json").stdout)["session"]
         self.assertEqual((state["state"], state["resumed"]), ("finished", 2))
 
@@ -194,23 +196,7 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stderr)
         first = self.phases()
         args = ["resume", self.session, "--explore", "20", "--batch"]
-        for trials in (30, 45):
-            p = subprocess.Popen([SQUALL, *args], stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
-            for line in p.stdout:
-                trials -= " trial " in line
-                if not trials:
-                    break
-            p.send_signal(signal.SIGKILL)
-            p.stdout.close()
-            p.wait(TIMEOUT)
-            args = ["resume", self.session, "--batch"]
-        stored = query(self.session, "select id, code from trials")
-        r = run(*args)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        rows = query(self.session, "select id, code from trials order by id")
-        self.assertEqual([i for i, _ in rows], list(range(1, len(rows) + 1)))
-        self.assertLessEqual(set(stored), set(rows))
+        self.kill_and_resume(args, (30, 45))
         for (task, phase), n in self.phases().items():
             if phase != "refine":
                 continue
