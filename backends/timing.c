@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/timing.h"
 
+#include <math.h>
 #include <time.h>
 
 #include <emmintrin.h>
@@ -64,15 +65,26 @@ static double slice(const struct timed_kernel *k, int64_t calls)
 }
 
 /* What ran before, a check of outputs perhaps, has left the caches full of other things, and a call
- * or two of a kernel of microseconds take twice as long as all later ones. */
-static const double settle_ns = 300e3;
+ * or two of a kernel of microseconds take twice as long as all later ones. Data of megabytes that a
+ * shared cache has lost, on a busy host within the milliseconds between two trials, takes six or
+ * seven calls to be back, each faster than the one before, the last five times as fast as the first:
+ * so calls are made until one gains little, within a limit. */
+static const double settle_ns = 300e3, settle_most_ns = 3e6, settle_gain = 0.03;
+
+bool timing_settled(double before_ns, double call_ns, double spent_ns)
+{
+    return spent_ns >= settle_most_ns ||
+           (spent_ns >= settle_ns && call_ns > before_ns * (1 - settle_gain));
+}
 
 /* A first idea of the time of one call; *calls gets how many were made for it. */
 static double guess(const struct timed_kernel *k, int64_t *calls)
 {
-    double start = now_ns(), call_ns = slice(k, *calls = 1);
-    while (now_ns() - start < settle_ns)
+    double start = now_ns(), before = INFINITY, call_ns = slice(k, *calls = 1);
+    while (!timing_settled(before, call_ns, now_ns() - start)) {
+        before = call_ns;
         call_ns = slice(k, 1);
+    }
     while (call_ns * (double)*calls < min_guess_ns && *calls < 1 << 20)
         call_ns = slice(k, *calls *= 2);
     return call_ns;

@@ -55,6 +55,10 @@ struct timing_plan {
 /* The plan for kernels whose calls take `call_ns`. */
 struct timing_plan timing_plan(const double *call_ns, int nr, int64_t fill_ns);
 
+/* Is a kernel's data in the caches as it will stay, so that a sample is worth taking? By the last two
+ * calls and the time spent on calls so far; `before_ns` is INFINITY where there was only one. */
+bool timing_settled(double before_ns, double call_ns, double spent_ns);
+
 /* Each kernel has been called before. */
 void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
                 struct timing *out);

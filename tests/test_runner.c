@@ -535,6 +535,26 @@ static void test_timing_plan(void **state)
     assert_true(p.rounds >= 1 && p.calls[0] >= 1);
 }
 
+/* Calls of a memory-bound kernel on a busy host, whose shared cache has lost its data: the first
+ * samples were four times what the kernel takes. */
+static void test_sampling_waits_while_calls_get_faster(void **state)
+{
+    (void)state;
+    static const double call_us[] = {414, 268, 215, 145, 88, 77, 71, 70};
+    double before = INFINITY, spent = 0;
+    int i = -1;
+    do {
+        before = i < 0 ? before : call_us[i] * 1e3;
+        spent += call_us[++i] * 1e3;
+    } while (!timing_settled(before, call_us[i] * 1e3, spent));
+    assert_int_equal(i, 7);
+    /* cheap calls go on for a while all the same, slow ones are not repeated */
+    assert_false(timing_settled(1000, 1000, 2000));
+    assert_true(timing_settled(1000, 1000, 400e3));
+    assert_true(timing_settled(INFINITY, 7e6, 7e6));
+    assert_false(timing_settled(INFINITY, 1e6, 1e6));
+}
+
 /* Who was called, in order; a call takes longer than a slice. */
 static struct {
     int nr;
@@ -644,6 +664,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_a_cut_the_plan_is_kept),
         cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
+        cmocka_unit_test(test_sampling_waits_while_calls_get_faster),
         cmocka_unit_test(test_kernels_that_settle_are_called_before_their_slices),
         cmocka_unit_test(test_last_cache_has_a_size),
         cmocka_unit_test(test_comparison_finds_the_worst_element),
