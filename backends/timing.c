@@ -67,8 +67,8 @@ static double slice(const struct timed_kernel *k, int64_t calls)
 /* What ran before, a check of outputs perhaps, has left the caches full of other things, and a call
  * or two of a kernel of microseconds take twice as long as all later ones. Data of megabytes that a
  * shared cache has lost, on a busy host within the milliseconds between two trials, takes six or
- * seven calls to be back, each faster than the one before, the last five times as fast as the first:
- * so calls are made until one gains little, within a limit. */
+ * seven calls to be back, each faster than the one before, the last five times as fast as the
+ * first: so calls are made until one gains little, within a limit. */
 static const double settle_ns = 300e3, settle_most_ns = 3e6, settle_gain = 0.03;
 
 bool timing_settled(double before_ns, double call_ns, double spent_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/search/cost_model.h"
 
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ static const double GROWTH = 1.2, LEAST_WEIGHT = 0.15;
 
 struct sample {
     int task, nr_rows;
-    double cost_ns;
+    double cost_ns, estimate;
     float guess; /* by the model of its time; NAN where there was none */
 };
 
@@ -32,8 +33,10 @@ struct cost_model {
     float (**row)[FEATURES]; /* of each */
     int64_t added, learned;  /* samples in all; when it learned last */
     int nr_tasks;
-    double *best_ns; /* of each task */
-    int *fresh;      /* samples since the last learning, as indices */
+    double *best_ns, *least; /* of each task: the cost, the estimate */
+    double *scale;           /* of each task that the trees in use know: speed times estimate */
+    int nr_scales;
+    int *fresh; /* samples since the last learning, as indices */
     int nr_fresh, cap_fresh;
 
     struct trees *trees; /* in use */
@@ -45,6 +48,8 @@ struct cost_model {
         float (*row)[FEATURES];
         int *first, nr;
         float *label, *weight;
+        double *scale; /* of each task */
+        int nr_tasks;
         struct trees *trees;
         struct err err;
         struct cost_model_news news;
@@ -66,6 +71,7 @@ static void job_release(struct cost_model *m)
     free(m->job.first);
     free(m->job.label);
     free(m->job.weight);
+    free(m->job.scale);
     trees_free(m->job.trees);
     memset(&m->job, 0, sizeof m->job);
 }
@@ -83,6 +89,8 @@ void cost_model_free(struct cost_model *m)
     free(m->row);
     free(m->sample);
     free(m->best_ns);
+    free(m->least);
+    free(m->scale);
     free(m->fresh);
     free(m);
 }
@@ -97,13 +105,34 @@ double cost_model_cost(enum trial_status status, double cost_ns, int nr_samples,
     return status == TRIAL_INVALID || status == TRIAL_DEVICE_ERROR ? (double)NAN : (double)INFINITY;
 }
 
-static float guess(struct cost_model *m, const float (*row)[FEATURES], int nr_rows)
+double cost_model_estimate(const float (*row)[FEATURES], int nr_rows)
+{
+    double sum = 0;
+    for (int i = 0; i < nr_rows; i++)
+        sum += exp2((double)row[i][FEATURE_COST]) - 1;
+    return fmax(sum, DBL_MIN);
+}
+
+/* What a task's speed times the estimate comes to; of a task that the trees do not know, so that
+ * the least estimate has the speed 1. */
+static double scale_of(const struct cost_model *m, int task, double least)
+{
+    return task < m->nr_scales && m->scale[task] > 0 ? m->scale[task] : least;
+}
+
+static double base_speed(double scale, double estimate)
+{
+    return fmin(scale / estimate, 1);
+}
+
+static float guess(struct cost_model *m, int task, const float (*row)[FEATURES], int nr_rows,
+                   double est)
 {
     float out = NAN;
     struct err e = ERR_INIT;
-    if (m->trees && trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out, &e) < 0)
+    if (!m->trees || trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out, &e) < 0)
         return NAN;
-    return out;
+    return out + (float)base_speed(scale_of(m, task, m->least[task]), est);
 }
 
 /* The place of a new sample: at the end, or in place of the oldest. */
@@ -128,12 +157,15 @@ void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES]
 {
     if (task >= m->nr_tasks) {
         m->best_ns = xrealloc(m->best_ns, (size_t)(task + 1) * sizeof *m->best_ns);
-        while (m->nr_tasks <= task)
-            m->best_ns[m->nr_tasks++] = INFINITY;
+        m->least = xrealloc(m->least, (size_t)(task + 1) * sizeof *m->least);
+        for (; m->nr_tasks <= task; m->nr_tasks++)
+            m->best_ns[m->nr_tasks] = m->least[m->nr_tasks] = INFINITY;
     }
+    double est = cost_model_estimate(row, nr_rows);
     m->best_ns[task] = fmin(m->best_ns[task], cost_ns);
+    m->least[task] = fmin(m->least[task], est);
     int i = place(m);
-    m->sample[i] = (struct sample){task, nr_rows, cost_ns, guess(m, row, nr_rows)};
+    m->sample[i] = (struct sample){task, nr_rows, cost_ns, est, guess(m, task, row, nr_rows, est)};
     m->row[i] = xmalloc((size_t)nr_rows * sizeof *row);
     memcpy(m->row[i], row, (size_t)nr_rows * sizeof *row);
     m->added++;
@@ -169,6 +201,35 @@ static void *learn(void *arg)
     return NULL;
 }
 
+static double speed(const struct cost_model *m, const struct sample *s)
+{
+    return isfinite(s->cost_ns) ? m->best_ns[s->task] / s->cost_ns : 0;
+}
+
+static double weight(double speed)
+{
+    return fmax(speed, LEAST_WEIGHT);
+}
+
+/* The scales of least weighted squared error. */
+static double *fit_scales(const struct cost_model *m)
+{
+    double *scale = xcalloc((size_t)m->nr_tasks + 1, sizeof *scale);
+    double *square = xcalloc((size_t)m->nr_tasks + 1, sizeof *square);
+    for (int i = 0; i < m->nr; i++) {
+        const struct sample *s = &m->sample[i];
+        double x = speed(m, s), w = weight(x) / s->estimate;
+        if (x > 0) {
+            scale[s->task] += w * x;
+            square[s->task] += w / s->estimate;
+        }
+    }
+    for (int i = 0; i < m->nr_tasks; i++)
+        scale[i] = square[i] > 0 ? scale[i] / square[i] : 0;
+    free(square);
+    return scale;
+}
+
 static void job_fill(struct cost_model *m)
 {
     size_t nr = (size_t)m->nr, rows = 0;
@@ -179,14 +240,16 @@ static void job_fill(struct cost_model *m)
     m->job.first = xmalloc((nr + 1) * sizeof *m->job.first);
     m->job.label = xmalloc(nr * sizeof *m->job.label);
     m->job.weight = xmalloc(nr * sizeof *m->job.weight);
+    m->job.scale = fit_scales(m);
+    m->job.nr_tasks = m->nr_tasks;
     m->job.first[0] = 0;
     for (int i = 0; i < m->nr; i++) {
         const struct sample *s = &m->sample[i];
         memcpy(m->job.row[m->job.first[i]], m->row[i], (size_t)s->nr_rows * sizeof *m->job.row);
         m->job.first[i + 1] = m->job.first[i] + s->nr_rows;
-        double speed = isfinite(s->cost_ns) ? m->best_ns[s->task] / s->cost_ns : 0;
-        m->job.label[i] = (float)speed;
-        m->job.weight[i] = (float)fmax(speed, LEAST_WEIGHT);
+        double x = speed(m, s), scale = m->job.scale[s->task];
+        m->job.label[i] = (float)(x - base_speed(scale > 0 ? scale : s->estimate, s->estimate));
+        m->job.weight[i] = (float)weight(x);
     }
     m->job.news.nr = m->nr;
 }
@@ -225,6 +288,10 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
         trees_free(m->trees);
         m->trees = m->job.trees;
         m->job.trees = NULL;
+        free(m->scale);
+        m->scale = m->job.scale;
+        m->nr_scales = m->job.nr_tasks;
+        m->job.scale = NULL;
     } else {
         err_set(e, m->job.err.code, "%s", m->job.err.msg);
     }
@@ -239,27 +306,42 @@ int cost_model_size(const struct cost_model *m)
     return m->nr;
 }
 
-bool cost_model_predict(struct cost_model *m, const struct space *s, const struct candidate *c,
-                        int nr, double *out)
+/* Estimates of some candidates, and of their rows what the trees say; these are left out where
+ * there are none yet. */
+static bool predict_some(struct cost_model *m, const struct space *s, const struct candidate *c,
+                         int nr, float (*row)[FEATURES], double *est, float *trees)
 {
-    if (!m->trees)
-        return false;
-    float(*row)[FEATURES] = xmalloc((size_t)CHUNK * FEATURE_ROWS * sizeof *row);
     int first[CHUNK + 1] = {0};
-    float speed[CHUNK];
     struct err e = ERR_INIT;
+    for (int i = 0; i < nr; i++) {
+        const struct sketch *k = s->sketch[c[i].sketch];
+        first[i + 1] = first[i] + k->features(k, &c[i], row + first[i]);
+        est[i] = cost_model_estimate((const float(*)[FEATURES])(row + first[i]),
+                                     first[i + 1] - first[i]);
+        trees[i] = 0;
+    }
+    return !m->trees ||
+           trees_predict(m->trees, (const float(*)[FEATURES])row, first, nr, trees, &e) == 0;
+}
+
+bool cost_model_predict(struct cost_model *m, int task, const struct space *s,
+                        const struct candidate *c, int nr, double *out)
+{
+    float(*row)[FEATURES] = xmalloc((size_t)CHUNK * FEATURE_ROWS * sizeof *row);
+    float *trees = xmalloc((size_t)nr * sizeof *trees);
     bool ok = true;
     for (int at = 0; at < nr && ok; at += CHUNK) {
         int some = nr - at < CHUNK ? nr - at : CHUNK;
-        for (int i = 0; i < some; i++) {
-            const struct sketch *k = s->sketch[c[at + i].sketch];
-            first[i + 1] = first[i] + k->features(k, &c[at + i], row + first[i]);
-        }
-        ok = trees_predict(m->trees, (const float(*)[FEATURES])row, first, some, speed, &e) == 0;
-        for (int i = 0; i < some && ok; i++)
-            out[at + i] = fmin(fmax((double)speed[i], 0), 1);
+        ok = predict_some(m, s, c + at, some, row, out + at, trees + at);
     }
+    double least = INFINITY;
+    for (int i = 0; i < nr; i++)
+        least = fmin(least, out[i]);
+    double scale = scale_of(m, task, least);
+    for (int i = 0; i < nr; i++)
+        out[i] = fmin(fmax(base_speed(scale, out[i]) + (double)trees[i], 0), 1);
     free(row);
+    free(trees);
     return ok;
 }
 

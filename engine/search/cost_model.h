@@ -11,11 +11,15 @@
  *
  *   predict   the speed of candidates, relative to the fastest of their task
  *
+ * What it learns is how far the speed is from the one that is estimated without any measurement: the
+ * estimate times a factor of each task that fits it best. So a few trials correct the estimate where
+ * it is wrong instead of replacing it, and before anything was learned the estimate stands for
+ * itself.
+ *
  * Who calls decides when to settle, by counting results and not by the clock, and so decisions stay
  * a function of the results. After MetaSchedule's (xgb_model.py): labels, loss and the rule of a
  * fifth are its own. Different here: failed and slow trials weigh something, so that the search
- * learns to leave them alone; and it is asked for nothing before it has learned, instead of for
- * random numbers.
+ * learns to leave them alone; and what it learns is the difference to an estimate.
  *
  * One thread uses it.
  */
@@ -74,12 +78,15 @@ bool cost_model_learn(struct cost_model *m);
 /* False where it was not learning, or could not (`e` says why). `news` may be NULL. */
 bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struct err *e);
 
+/* The estimated cost of a candidate with these features, above 0. */
+double cost_model_estimate(const float (*row)[FEATURES], int nr_rows);
+
 /* How many trials it has. */
 int cost_model_size(const struct cost_model *m);
 
-/* Speeds of candidates of one space, all of whose sketches have features; in [0, 1], higher is
- * faster. False where it has learned nothing yet. */
-bool cost_model_predict(struct cost_model *m, const struct space *s, const struct candidate *c,
-                        int nr, double *out);
+/* Speeds of candidates of a task, all of whose sketches have features; in [0, 1], higher is faster.
+ * False where memory is short. */
+bool cost_model_predict(struct cost_model *m, int task, const struct space *s,
+                        const struct candidate *c, int nr, double *out);
 
 #endif

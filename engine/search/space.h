@@ -34,7 +34,7 @@
 enum { CAND_MAX_SLOTS = 120, SKETCH_MAX_KNOBS = 48, SPLIT_MAX_LEVELS = 6 };
 
 /* What a cost model sees of a candidate: at most so many rows of so many numbers. */
-enum { FEATURE_ROWS = 12, FEATURES = 104 };
+enum { FEATURE_ROWS = 12, FEATURES = 104, FEATURE_COST = 0 };
 
 enum knob_kind { KNOB_SPLIT, KNOB_ORDINAL, KNOB_CHOICE, KNOB_FLAG, KNOB_PERMUTATION };
 
@@ -79,11 +79,10 @@ struct sketch {
     struct candidate start; /* the untuned default; must satisfy every constraint */
     void *user;             /* what the maker of the sketch needs to lower it */
     /* NULL, or the features of a valid candidate: fills rows from 0, the rest of them with 0, and
-     * returns their number, at least 1. Pure; any thread. */
+     * returns their number, at least 1. The sum of 2^x - 1, x in column FEATURE_COST, over the rows
+     * is an estimate of the cost in some unit that all sketches of a space have in common. Pure; any
+     * thread. */
     int (*features)(const struct sketch *k, const struct candidate *c, float (*row)[FEATURES]);
-    /* NULL, or an estimate of its cost in any unit, above 0: what is known before anything is
-     * measured. Where all sketches of a space have it, it compares across them. */
-    double (*estimate)(const struct sketch *k, const struct candidate *c);
 };
 
 struct space {

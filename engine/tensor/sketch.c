@@ -607,7 +607,6 @@ static bool add_sketch(const char *name, const struct workload *w,
     plan_nests(p);
     k->user = p;
     k->features = sketch_features;
-    k->estimate = sketch_estimate;
     for (int i = 0; i < p->nr_nests; i++) {
         plan_transform(&p->nest[i]);
         if (p->nest[i].transform.matrix)

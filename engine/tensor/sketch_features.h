@@ -9,7 +9,4 @@
 /* The `features` of these sketches: fills at most FEATURE_ROWS rows, returns their number. */
 int sketch_features(const struct sketch *k, const struct candidate *c, float (*row)[FEATURES]);
 
-/* An estimate of the cycles of a call from the same numbers, for a typical machine. */
-double sketch_estimate(const struct sketch *k, const struct candidate *c);
-
 #endif

@@ -113,27 +113,9 @@ void model_step(struct conductor *c)
         c->model_due = c->flights_observed + 1 + cost_model_size(c->model) / TRIALS_A_FLIGHT;
 }
 
-/* Before anything was learned: the speed that was estimated, relative to the fastest of these. */
-static bool estimate(const struct space *s, const struct candidate *cand, int nr, double *out)
-{
-    double least = INFINITY;
-    for (int i = 0; i < nr; i++) {
-        const struct sketch *k = s->sketch[cand[i].sketch];
-        if (!k->estimate)
-            return false;
-        out[i] = k->estimate(k, &cand[i]);
-        least = fmin(least, out[i]);
-    }
-    for (int i = 0; i < nr; i++)
-        out[i] = least / out[i];
-    return true;
-}
-
 bool model_score(void *ctx, const struct candidate *cand, int nr, double *out)
 {
     struct course *t = ctx;
-    if (!t->c->model || !has_features(&t->space))
-        return false;
-    return cost_model_predict(t->c->model, &t->space, cand, nr, out) ||
-           estimate(&t->space, cand, nr, out);
+    return t->c->model && has_features(&t->space) &&
+           cost_model_predict(t->c->model, t->number, &t->space, cand, nr, out);
 }

@@ -9,6 +9,7 @@
  *   neighbours  the surrogate, given the first half of the task's trials, about the second half
  *   trees       the cost model, given all trials of all other sessions, about all of this one
  *   trees+half  the same, and the first half of the task's own, about the second half
+ *   half alone  given only that half
  *
  * Printed are the share of pairs in the right order (pairs that differ by 5 % or more, .5 is
  * chance), and top: the best time among the sixth part ranked first, over the best of all.
@@ -126,18 +127,18 @@ static void add(struct cost_model *m, int task, const struct set *s, int to)
 }
 
 /* What a model knows of set `i` that learned from the others, and from its first `own` trials. */
-static void ask_trees(const struct set *s, int nr, int i, int own, int from, double *guess,
-                      struct tally *t)
+static void ask_trees(const struct set *s, int nr, int i, bool others, int own, int from,
+                      double *guess, struct tally *t)
 {
     struct err e = ERR_INIT;
     struct cost_model *m = cost_model_new(&e);
-    for (int j = 0; m && j < nr; j++)
+    for (int j = 0; m && others && j < nr; j++)
         if (j != i)
             add(m, j, &s[j], s[j].nr);
     if (m && own)
         add(m, i, &s[i], own);
     if (m && cost_model_learn(m) && cost_model_settle(m, NULL, &e) &&
-        cost_model_predict(m, &s[i].space, s[i].c, s[i].nr, guess))
+        cost_model_predict(m, i, &s[i].space, s[i].c, s[i].nr, guess))
         judge(&s[i], from, guess, t);
     cost_model_free(m);
 }
@@ -151,7 +152,7 @@ struct asked {
 static bool score(void *ctx, const struct candidate *c, int nr, double *out)
 {
     struct asked *a = ctx;
-    return cost_model_predict(a->model, a->space, c, nr, out);
+    return cost_model_predict(a->model, 0, a->space, c, nr, out);
 }
 
 static bool never_seen(void *ctx, const struct candidate *c)
@@ -219,7 +220,7 @@ static void time_search(const struct set *s, int nr)
         printf("learned from %d trials in %.0f ms; %d candidates: features %.1f ms, ", news.nr,
                (double)news.train_ns * 1e-6, NR, ms_since(since));
         since = clock_mono_ns();
-        cost_model_predict(a.model, a.space, c, NR, out);
+        cost_model_predict(a.model, 0, a.space, c, NR, out);
         printf("features and predictions %.1f ms\n", ms_since(since));
         time_proposals(&a);
     }
@@ -233,7 +234,7 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct target *target;
     struct set *s = xcalloc((size_t)argc, sizeof *s);
-    struct tally estimate = {0}, neighbours = {0}, trees = {0}, half = {0};
+    struct tally estimate = {0}, neighbours = {0}, trees = {0}, half = {0}, alone = {0};
     int nr = 0;
     if (llvm_backend.target_open("", 1, &target, &e) < 0) {
         fprintf(stderr, "bench_ranking: %s\n", e.msg);
@@ -249,8 +250,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < nr; i++) {
         double *guess = xcalloc((size_t)s[i].nr + 1, sizeof *guess);
         struct tally one = {0};
-        for (int j = 0; j < s[i].nr; j++)
-            guess[j] = -sketch_estimate(s[i].space.sketch[s[i].c[j].sketch], &s[i].c[j]);
+        struct cost_model *ignorant = cost_model_new(&e);
+        if (ignorant)
+            cost_model_predict(ignorant, 0, &s[i].space, s[i].c, s[i].nr, guess);
+        cost_model_free(ignorant);
         judge(&s[i], 0, guess, &estimate);
         judge(&s[i], 0, guess, &one);
         printf("%-40s %3d  estimate %.3f  top %.3f\n", s[i].name, s[i].nr, one.right / one.pairs,
@@ -264,14 +267,16 @@ int main(int argc, char **argv)
             guess[j] = surrogate_score(&u, &s[i].c[j]);
         judge(&s[i], s[i].nr / 2, guess, &neighbours);
         surrogate_release(&u);
-        ask_trees(s, nr, i, 0, 0, guess, &trees);
-        ask_trees(s, nr, i, s[i].nr / 2, s[i].nr / 2, guess, &half);
+        ask_trees(s, nr, i, true, 0, 0, guess, &trees);
+        ask_trees(s, nr, i, true, s[i].nr / 2, s[i].nr / 2, guess, &half);
+        ask_trees(s, nr, i, false, s[i].nr / 2, s[i].nr / 2, guess, &alone);
         free(guess);
     }
     print("estimate", &estimate);
     print("neighbours", &neighbours);
     print("trees", &trees);
     print("trees+half", &half);
+    print("half alone", &alone);
     if (nr)
         time_search(s, nr);
     return 0;
