@@ -85,6 +85,11 @@ struct fbuffer {
     const struct affine *idx;
     uint32_t moved_by; /* axes */
     int asked;         /* conditions that a load meets */
+    int nr_terms;      /* of its indices, those of a dimension one after the other */
+    struct fterm {
+        int dim, axis;
+        double coef;
+    } term[LAYOUT_MAX_DIMS * 2];
     double footprint[NR_CUTS], traffic[NR_CUTS];
 };
 
@@ -179,8 +184,13 @@ static void add_buffer(struct view *v, int tensor, const struct affine *idx, int
     struct fbuffer *b = &v->buffer[v->nr_buffers++];
     *b = (struct fbuffer){.t = &v->n->plan->w->tensor[tensor], .idx = idx, .asked = asked};
     for (int d = 0; d < b->t->nr_dims; d++)
-        for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++)
-            b->moved_by |= idx[d].coef[a] ? UINT32_C(1) << a : 0;
+        for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++) {
+            if (!idx[d].coef[a])
+                continue;
+            b->moved_by |= UINT32_C(1) << a;
+            if (b->nr_terms < (int)(sizeof b->term / sizeof *b->term))
+                b->term[b->nr_terms++] = (struct fterm){d, a, fabs((double)idx[d].coef[a])};
+        }
 }
 
 static void add_loads(struct view *v, const struct wl_expr *e)
@@ -241,16 +251,18 @@ static void measure_axes(struct view *v)
 static double footprint(const struct view *v, const struct fbuffer *b, enum cut cut, int with)
 {
     double bytes = 4;
-    for (int d = 0; d < b->t->nr_dims; d++) {
+    for (int i = 0; i < b->nr_terms;) {
+        int d = b->term[i].dim;
         double extent = 1;
-        for (int a = 0; a < v->s->nr_spatial + v->s->nr_reduce; a++) {
+        for (; i < b->nr_terms && b->term[i].dim == d; i++) {
+            int a = b->term[i].axis;
             double inner = v->inner[cut][a];
             if (with >= 0 && v->loop[with].axis == a)
                 inner *= v->loop[with].trips;
-            if (b->idx[d].coef[a])
-                extent += fabs((double)b->idx[d].coef[a]) * (inner - 1);
+            extent += b->term[i].coef * (inner - 1);
         }
-        bytes *= fmin(extent, (double)b->t->dim[d]);
+        double dim = (double)b->t->dim[d];
+        bytes *= extent < dim ? extent : dim;
     }
     return bytes;
 }
