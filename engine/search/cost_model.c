@@ -100,9 +100,8 @@ double cost_model_cost(enum trial_status status, double cost_ns, int nr_samples,
 static float guess(struct cost_model *m, const float (*row)[FEATURES], int nr_rows)
 {
     float out = NAN;
-    struct err e = ERR_INIT;
-    if (m->trees && trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out, &e) < 0)
-        return NAN;
+    if (m->trees)
+        trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out);
     return out;
 }
 
@@ -247,20 +246,18 @@ bool cost_model_predict(struct cost_model *m, const struct space *s, const struc
     float(*row)[FEATURES] = xmalloc((size_t)CHUNK * FEATURE_ROWS * sizeof *row);
     int first[CHUNK + 1] = {0};
     float speed[CHUNK];
-    struct err e = ERR_INIT;
-    bool ok = true;
-    for (int at = 0; at < nr && ok; at += CHUNK) {
+    for (int at = 0; at < nr; at += CHUNK) {
         int some = nr - at < CHUNK ? nr - at : CHUNK;
         for (int i = 0; i < some; i++) {
             const struct sketch *k = s->sketch[c[at + i].sketch];
             first[i + 1] = first[i] + k->features(k, &c[at + i], row + first[i]);
         }
-        ok = trees_predict(m->trees, (const float(*)[FEATURES])row, first, some, speed, &e) == 0;
-        for (int i = 0; i < some && ok; i++)
+        trees_predict(m->trees, (const float(*)[FEATURES])row, first, some, speed);
+        for (int i = 0; i < some; i++)
             out[at + i] = fmin(fmax((double)speed[i], 0), 1);
     }
     free(row);
-    return ok;
+    return true;
 }
 
 void lessons_add(struct lessons *l, int task, const float (*row)[FEATURES], int nr_rows,
