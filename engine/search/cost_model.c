@@ -9,6 +9,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
+#include "engine/base/hash.h"
 #include "engine/search/trees.h"
 
 enum {
@@ -35,11 +36,15 @@ struct cost_model {
     double *best_ns; /* of each task */
     int *fresh;      /* samples since the last learning, as indices */
     int nr_fresh, cap_fresh;
+    uint64_t told; /* hash of all that was added */
+
+    bool (*find)(void *ctx, uint64_t data, struct strbuf *out); /* NULL: nothing is recalled */
+    void *find_ctx;
 
     struct trees *trees; /* in use */
 
     /* The learner's while `learning`; handed over by creating and joining its thread. */
-    bool learning;
+    bool learning, threaded; /* threaded: by a thread, and not at once */
     pthread_t thread;
     struct {
         float (*row)[FEATURES];
@@ -57,7 +62,16 @@ struct cost_model *cost_model_new(struct err *e)
         err_set(e, ERR_UNSUPPORTED, "%s", trees_missing());
         return NULL;
     }
-    return xcalloc(1, sizeof(struct cost_model));
+    struct cost_model *m = xcalloc(1, sizeof *m);
+    m->told = HASH64_INIT;
+    return m;
+}
+
+void cost_model_recalls(struct cost_model *m,
+                        bool (*find)(void *ctx, uint64_t data, struct strbuf *out), void *ctx)
+{
+    m->find = find;
+    m->find_ctx = ctx;
 }
 
 static void job_release(struct cost_model *m)
@@ -74,7 +88,7 @@ void cost_model_free(struct cost_model *m)
 {
     if (!m)
         return;
-    if (m->learning)
+    if (m->learning && m->threaded)
         pthread_join(m->thread, NULL);
     job_release(m);
     trees_free(m->trees);
@@ -135,6 +149,9 @@ void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES]
     m->sample[i] = (struct sample){task, nr_rows, cost_ns, guess(m, row, nr_rows)};
     m->row[i] = xmalloc((size_t)nr_rows * sizeof *row);
     memcpy(m->row[i], row, (size_t)nr_rows * sizeof *row);
+    m->told = hash64(m->told, &task, sizeof task);
+    m->told = hash64(m->told, &cost_ns, sizeof cost_ns);
+    m->told = hash64(m->told, row, (size_t)nr_rows * sizeof *row);
     m->added++;
     GROW(m->fresh, m->nr_fresh, m->cap_fresh);
     m->fresh[m->nr_fresh++] = i;
@@ -170,24 +187,53 @@ static void *learn(void *arg)
 
 static void job_fill(struct cost_model *m)
 {
-    size_t nr = (size_t)m->nr, rows = 0;
-    for (size_t i = 0; i < nr; i++)
-        rows += (size_t)m->sample[i].nr_rows;
+    size_t nr = (size_t)m->nr;
     m->job.nr = m->nr;
-    m->job.row = xmalloc(rows * sizeof *m->job.row);
     m->job.first = xmalloc((nr + 1) * sizeof *m->job.first);
     m->job.label = xmalloc(nr * sizeof *m->job.label);
     m->job.weight = xmalloc(nr * sizeof *m->job.weight);
     m->job.first[0] = 0;
     for (int i = 0; i < m->nr; i++) {
         const struct sample *s = &m->sample[i];
-        memcpy(m->job.row[m->job.first[i]], m->row[i], (size_t)s->nr_rows * sizeof *m->job.row);
         m->job.first[i + 1] = m->job.first[i] + s->nr_rows;
         double speed = isfinite(s->cost_ns) ? m->best_ns[s->task] / s->cost_ns : 0;
         m->job.label[i] = (float)speed;
         m->job.weight[i] = (float)fmax(speed, LEAST_WEIGHT);
     }
     m->job.news.nr = m->nr;
+    /* What the numbers are made of is part of their name: another version may make others of it. */
+    m->job.news.data = hash64(m->told, m->job.label, nr * sizeof *m->job.label);
+    m->job.news.data = hash64(m->job.news.data, m->job.weight, nr * sizeof *m->job.weight);
+}
+
+static void job_fill_rows(struct cost_model *m)
+{
+    m->job.row = xmalloc((size_t)m->job.first[m->nr] * sizeof *m->job.row);
+    for (int i = 0; i < m->nr; i++)
+        memcpy(m->job.row[m->job.first[i]], m->row[i],
+               (size_t)m->sample[i].nr_rows * sizeof *m->job.row);
+}
+
+/* Trees that were grown from these data before are those that would grow now. */
+static bool recall(struct cost_model *m)
+{
+    struct cost_model_news *news = &m->job.news;
+    struct strbuf bytes = {0};
+    if (m->find && m->find(m->find_ctx, news->data, &bytes))
+        m->job.trees = trees_read(strbuf_text(&bytes), bytes.len, &news->refused);
+    strbuf_release(&bytes);
+    news->recalled = m->job.trees != NULL;
+    return news->recalled;
+}
+
+static bool start_thread(struct cost_model *m)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* workers take no signals */
+    bool ok = pthread_create(&m->thread, NULL, learn, m) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
 }
 
 bool cost_model_learn(struct cost_model *m)
@@ -197,16 +243,14 @@ bool cost_model_learn(struct cost_model *m)
         return false;
     job_fill(m);
     look_back(m, &m->job.news);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* workers take no signals */
-    m->learning = pthread_create(&m->thread, NULL, learn, m) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!m->learning) { /* then here and now */
-        learn(m);
-        m->learning = true;
-        m->thread = pthread_self();
+    m->threaded = false;
+    if (!recall(m)) {
+        job_fill_rows(m);
+        m->threaded = start_thread(m);
+        if (!m->threaded)
+            learn(m); /* then here and now */
     }
+    m->learning = true;
     m->learned = m->added;
     m->nr_fresh = 0;
     return true;
@@ -216,7 +260,7 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
 {
     if (!m->learning)
         return false;
-    if (!pthread_equal(m->thread, pthread_self()))
+    if (m->threaded)
         pthread_join(m->thread, NULL);
     m->learning = false;
     bool ok = m->job.trees != NULL;
@@ -231,6 +275,12 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
         *news = m->job.news;
     job_release(m);
     return ok;
+}
+
+void cost_model_write(const struct cost_model *m, struct strbuf *out)
+{
+    if (m->trees)
+        trees_write(m->trees, out);
 }
 
 int cost_model_size(const struct cost_model *m)
