@@ -81,7 +81,10 @@ void trees_predict(const struct trees *t, const float (*row)[FEATURES], const in
         float sum[BLOCK] = {0};
         int some = nr - from < BLOCK ? nr - from : BLOCK;
         for (int i = 0; i < t->nr; i++)
-            descend(&t->tree[i], row + from, some, sum);
+            if (some == BLOCK) /* unrolled */
+                descend(&t->tree[i], row + from, BLOCK, sum);
+            else
+                descend(&t->tree[i], row + from, some, sum);
         for (int r = 0; r < some; r++) {
             while (from + r >= first[pack + 1])
                 pack++;
@@ -171,7 +174,7 @@ struct trees *trees_read(const void *bytes, size_t len, struct err *e)
         return NULL;
     }
     struct trees *t = NULL;
-    if (h.nr <= MOST_TREES && h.check == hash64(HASH64_INIT, b.at, (size_t)(b.end - b.at)))
+    if (h.nr > 0 && h.nr <= MOST_TREES && h.check == hash64(HASH64_INIT, b.at, (size_t)(b.end - b.at)))
         t = trees_new((int)h.nr);
     if (t && read_all(&b, t))
         return t;
