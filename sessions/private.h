@@ -10,7 +10,7 @@
 
 enum {
     APPLICATION_ID = 0x53514c4c, /* "SQLL" */
-    FORMAT_VERSION = 1,
+    FORMAT_VERSION = 1, /* rises where an older squall would misread; not for a table more */
     QUEUE_EVENTS = 1024, /* 1.6 MB; at 60 trials a second, four seconds of a stalled disk */
     BATCH_EVENTS = 256,  /* of one transaction */
     BUSY_MS = 30000,     /* how long another program may hold the file */

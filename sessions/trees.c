@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the cost model learned: the table `trees`, a row whenever something came into use, by the
- * name of the data that it was learned from (engine/search/cost_model.h). Only sessions that learned
- * something have the table; one of an older squall gets it when it is resumed and learns again.
+ * name of the data that it was learned from (engine/search/cost_model.h). Only sessions that
+ * learned something have the table; one of an older squall gets it when it is resumed and learns
+ * again.
  *
  * The rows only spare time, so what is in doubt is left out: a resumed session learns again what is
  * not found, and what it finds is read by engine/search/trees.c as from a stranger.

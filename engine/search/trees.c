@@ -174,7 +174,8 @@ struct trees *trees_read(const void *bytes, size_t len, struct err *e)
         return NULL;
     }
     struct trees *t = NULL;
-    if (h.nr > 0 && h.nr <= MOST_TREES && h.check == hash64(HASH64_INIT, b.at, (size_t)(b.end - b.at)))
+    if (h.nr > 0 && h.nr <= MOST_TREES &&
+        h.check == hash64(HASH64_INIT, b.at, (size_t)(b.end - b.at)))
         t = trees_new((int)h.nr);
     if (t && read_all(&b, t))
         return t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trees: regression by gradient boosted trees. They are grown by XGBoost (trees_xgboost.c), or by
- * nobody in a build without it (trees_none.c); what was grown is held, asked, written and read here.
+ * nobody in a build without it (trees_none.c); what was grown is held, asked, written and read
+ * here.
  *
  * What is learned has its number, but is made of several rows: the prediction for a *pack* of rows
  * is the sum of the trees' outputs for each. The loss is MetaSchedule's: the squared error of the

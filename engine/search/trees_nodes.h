@@ -3,8 +3,8 @@
  * The inside of trees, for those who grow them.
  *
  * A tree is complete: all leaves are at the same depth, and the nodes lie level by level, so that
- * the children of node i are 2i+1 and 2i+2 and no tree can lead out of its arrays, whoever wrote it.
- * A branch that ends early goes on with nodes of PASS, whose rows all go left.
+ * the children of node i are 2i+1 and 2i+2 and no tree can lead out of its arrays, whoever wrote
+ * it. A branch that ends early goes on with nodes of PASS, whose rows all go left.
  */
 #ifndef ENGINE_SEARCH_TREES_NODES_H
 #define ENGINE_SEARCH_TREES_NODES_H

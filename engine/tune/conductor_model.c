@@ -7,7 +7,8 @@
  * that depends on the amount of data: so the search seldom waits, and never decides by the clock.
  *
  * What comes into use goes to the session as well. A resumed one proposes all its trials again, and
- * needs at each point what was in use there: so all of it is kept, and recalled in place of learned.
+ * needs at each point what was in use there: so all of it is kept, and recalled in place of
+ * learned.
  */
 #include "engine/tune/conductor_private.h"
 
