@@ -214,7 +214,8 @@ static void job_fill_rows(struct cost_model *m)
                (size_t)m->sample[i].nr_rows * sizeof *m->job.row);
 }
 
-/* Trees that were grown from these data before are those that would grow now. */
+/* Trees that were grown from these data before are those that would grow now; or, where that was
+ * another XGBoost, those by which the session decided. */
 static bool recall(struct cost_model *m)
 {
     struct cost_model_news *news = &m->job.news;
