@@ -120,6 +120,8 @@ static int prepare(struct session *s, struct err *e)
     if (!rc)
         rc = db_prepare(s->path, s->past, "SELECT result_after FROM task WHERE id = ?1",
                         &s->resulted, e);
+    if (!rc)
+        rc = trees_prepare(s, e);
     return rc;
 }
 
@@ -139,6 +141,7 @@ int session_history(struct session *s, struct history *out, struct err *e)
                             .find = find,
                             .command = command,
                             .resulted = resulted,
+                            .learned = trees_learned,
                             .ctx = s};
     return read_end(s, out, e);
 }

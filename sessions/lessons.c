@@ -74,14 +74,9 @@ int session_lessons(struct session *s, struct lessons *out, struct err *e)
 {
     sqlite3_stmt *st = NULL;
     *out = (struct lessons){0};
-    int rc =
-        db_prepare(s->path, s->db,
-                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'lesson'", &st, e);
-    bool some = !rc && sqlite3_step(st) == SQLITE_ROW;
-    sqlite3_finalize(st);
-    if (rc || !some)
+    int rc = db_has_table(s->path, s->db, "lesson", e);
+    if (rc <= 0)
         return rc;
-    st = NULL;
     rc = db_prepare(s->path, s->db, "SELECT task, cost_ns, features, rows FROM lesson ORDER BY id",
                     &st, e);
     int step = SQLITE_DONE;

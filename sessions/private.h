@@ -10,7 +10,7 @@
 
 enum {
     APPLICATION_ID = 0x53514c4c, /* "SQLL" */
-    FORMAT_VERSION = 1,
+    FORMAT_VERSION = 1, /* rises where an older squall would misread; not for a table more */
     QUEUE_EVENTS = 1024, /* 1.6 MB; at 60 trials a second, four seconds of a stalled disk */
     BATCH_EVENTS = 256,  /* of one transaction */
     BUSY_MS = 30000,     /* how long another program may hold the file */
@@ -19,6 +19,15 @@ enum {
 extern const char *const schema_sql[]; /* statements; NULL ends them */
 
 struct rows; /* prepared statements of the writer: rows.c */
+
+/* What the cost model learned, on its way to the writer: trees.c */
+struct kept {
+    uint64_t data;
+    int nr_trials;
+    void *bytes; /* owned */
+    size_t len;
+    struct kept *next;
+};
 
 struct session {
     char *path;
@@ -41,10 +50,12 @@ struct session {
     int64_t committed;        /* seq */
     struct queue *watcher;
     struct err failure;
+    struct kept *kept; /* newest first */
 
     /* history: one reader thread of its own */
     sqlite3 *past;
     sqlite3_stmt *find, *command, *resulted;
+    sqlite3_stmt *learned; /* NULL where no earlier run kept trees */
     struct event usage;
 };
 
@@ -55,6 +66,8 @@ int sql_error(const char *path, sqlite3 *db, int rc, struct err *e);
 int db_open(const char *path, int flags, sqlite3 **out, struct err *e);
 int db_exec(const char *path, sqlite3 *db, const char *sql, struct err *e);
 int db_prepare(const char *path, sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *e);
+/* 1 where the file has the table. */
+int db_has_table(const char *path, sqlite3 *db, const char *name, struct err *e);
 
 /* meta.c */
 int meta_set(struct session *s, const char *key, const char *value, struct err *e);
@@ -73,5 +86,15 @@ int owner_claim(struct session *s, struct err *e);
 int rows_open(struct session *s, struct err *e);
 void rows_close(struct session *s);
 int rows_store(struct session *s, const struct event *ev);
+
+/* trees.c. The sink's keep(); and for the writer: takes the list away, stores it inside the caller's
+ * transaction, frees it. */
+void trees_keep(void *ctx, uint64_t data, int nr_trials, const void *bytes, size_t len);
+struct kept *trees_take(struct session *s);
+int trees_store(struct session *s, const struct kept *list, struct err *e);
+void trees_drop(struct kept *list);
+/* history->learned, of s->past. */
+int trees_prepare(struct session *s, struct err *e);
+bool trees_learned(void *ctx, uint64_t data, struct strbuf *out);
 
 #endif

@@ -70,6 +70,19 @@ int db_prepare(const char *path, sqlite3 *db, const char *sql, sqlite3_stmt **ou
     return sql_error(path, db, rc, e);
 }
 
+int db_has_table(const char *path, sqlite3 *db, const char *name, struct err *e)
+{
+    sqlite3_stmt *st;
+    int rc = db_prepare(path, db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1",
+                        &st, e);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+    rc = sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return rc;
+}
+
 /* The value of a pragma that is a number. */
 static int pragma(const char *path, sqlite3 *db, const char *sql, int64_t *out, struct err *e)
 {
@@ -237,9 +250,11 @@ static struct session *session_new(const char *path)
 static void session_free(struct session *s)
 {
     rows_close(s);
+    trees_drop(s->kept);
     sqlite3_finalize(s->find);
     sqlite3_finalize(s->command);
     sqlite3_finalize(s->resulted);
+    sqlite3_finalize(s->learned);
     sqlite3_close(s->past);
     sqlite3_close(s->db);
     if (s->queue)

@@ -23,6 +23,11 @@
  * median_ns and cost_ns of a trial are compensated for the drift of the machine, sample_ns is as
  * taken (engine/tune/conductor_drift.c). What is not known is NULL.
  *
+ * Two tables are there only where they are needed, so that a session without them is one of the same
+ * format, and an older squall passes them by: `lesson`, what the cost model began with (lessons.c);
+ * and `trees`, what it learned, a row for all that came into use (trees.c): data (a hash of what it
+ * was learned from), trials (their number), body (engine/search/trees.h, which has its own version).
+ *
  * DURABILITY. WAL with synchronous=NORMAL: a committed transaction is with the operating system, so
  * kill -9 loses only what the writer's queue held, milliseconds of it. A loss of power can take the
  * last commits but never the file's consistency; FULL would force the disk at every commit and

@@ -41,10 +41,13 @@ static int store_batch(struct session *s, struct event *batch, int *nr, struct e
     return 0;
 }
 
-static int commit_batch(struct session *s, struct event *batch, int *nr, struct err *e)
+static int commit_batch(struct session *s, struct event *batch, int *nr, const struct kept *kept,
+                        struct err *e)
 {
     bool ended = s->ended;
     int rc = db_exec(s->path, s->db, "BEGIN IMMEDIATE", e);
+    if (!rc)
+        rc = trees_store(s, kept, e);
     if (!rc)
         rc = store_batch(s, batch, nr, e);
     if (!rc)
@@ -82,6 +85,22 @@ static void hand_on(struct session *s, const struct event *batch, int nr, int ha
     pthread_mutex_unlock(&s->lock);
 }
 
+/* One transaction of the events, and of the trees that came before them; the number committed. */
+static int write_batch(struct session *s, struct event *batch, int nr, bool *failed)
+{
+    struct err e = ERR_INIT;
+    struct kept *kept = trees_take(s);
+    if (*failed) {
+        nr = 0;
+    } else if ((nr || kept) && commit_batch(s, batch, &nr, kept, &e) != 0) {
+        fail(s, &e);
+        *failed = true;
+        nr = 0;
+    }
+    trees_drop(kept);
+    return nr;
+}
+
 static void *writer_main(void *arg)
 {
     struct session *s = arg;
@@ -91,15 +110,9 @@ static void *writer_main(void *arg)
         int taken = 1;
         while (taken < BATCH_EVENTS && queue_try_pop(s->queue, &batch[taken]))
             taken++;
-        int nr = failed ? 0 : taken;
-        struct err e = ERR_INIT;
-        if (nr && commit_batch(s, batch, &nr, &e) != 0) {
-            fail(s, &e);
-            failed = true;
-            nr = 0;
-        }
-        hand_on(s, batch, nr, taken);
+        hand_on(s, batch, write_batch(s, batch, taken, &failed), taken);
     }
+    write_batch(s, batch, 0, &failed);
     free(batch);
     return NULL;
 }
@@ -140,7 +153,7 @@ static void emit(void *ctx, const struct event *ev)
 
 struct event_sink session_sink(struct session *s)
 {
-    return (struct event_sink){emit, s};
+    return (struct event_sink){.emit = emit, .ctx = s, .keep = trees_keep};
 }
 
 void session_watch(struct session *s, struct queue *q)

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     options_init(&o);
     o.explore = o.refine = 60;
     struct feed f = {.q = queue_new(sizeof(struct event), 64)};
-    struct event_sink sink = {emit, &f};
+    struct event_sink sink = {.emit = emit, .ctx = &f};
     board_init(&b);
     struct conductor *c = conductor_start(&o, &tasks, &fake.device, &sink, NULL, &e);
     if (!c)

@@ -132,6 +132,34 @@ class EndToEnd(unittest.TestCase):
         r = run("tune", "matmul:64x96x64", "--learn-from", self.session, "--cost-model", "none")
         self.assertEqual(r.returncode, 2)
 
+    def test_what_is_left_of_what_was_learned_does_not_matter(self):
+        r = self.tune("matmul:64x64x64,const", "--explore", "96", "--refine", "0", "--trials", "90")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        if "cost model" not in r.stdout:
+            self.skipTest("built without the cost model")
+        nr = query(self.session, "select count(*) from trees")[0][0]
+        self.assertGreater(nr, 2)
+        said = "cost model: learns again"
+        for trials, damage, notes in (
+                (92, None, 0),
+                (94, "update trees set body = substr(body, 1, length(body) / 2)", 1),
+                (96, "update trees set body = 'trees'", 1),
+                (98, "update trees set body = randomblob(length(body)), trials = -1", 1),
+                (100, "drop table trees", 1),
+                (102, None, 0)):
+            if damage:
+                with sqlite3.connect(self.session) as db:
+                    db.execute(damage)
+            before = query(self.session, "select id, code, sample_ns from trials order by id")
+            r = run("resume", self.session, "--batch", "--explore", "120", "--trials", str(trials))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            after = query(self.session, "select id, code, sample_ns from trials order by id")
+            self.assertEqual(len(after), trials)
+            self.assertEqual(after[:len(before)], before)
+            lines = [line for line in r.stdout.splitlines() if said in line]
+            self.assertEqual(len(lines), notes, (damage, lines))
+            self.assertGreaterEqual(query(self.session, "select count(*) from trees")[0][0], nr)
+
     def test_interrupted_is_resumable(self):
         p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -76,7 +76,7 @@ static double right_pairs(struct cost_model *m, const struct world *w)
         assert_true(space_sample(&w->space, 0, &r, &c[i]));
         cost[i] = cost_of(&w->space, &c[i]);
     }
-    assert_true(cost_model_predict(m, 0, &w->space, c, NR, speed));
+    cost_model_predict(m, 0, &w->space, c, NR, speed);
     double right = 0, pairs = 0;
     for (int i = 0; i < NR; i++)
         for (int j = 0; j < i; j++)
@@ -112,7 +112,7 @@ static double distance_from_estimate(struct cost_model *m, const struct world *w
         estimate[i] = cost_model_estimate((const float(*)[FEATURES])row, rows);
         least = fmin(least, estimate[i]);
     }
-    assert_true(cost_model_predict(m, 0, &w->space, c, NR, speed));
+    cost_model_predict(m, 0, &w->space, c, NR, speed);
     for (int i = 0; i < NR; i++)
         most = fmax(most, fabs(speed[i] - least / estimate[i]));
     return most;
@@ -161,7 +161,7 @@ static void few_trials_correct_the_estimate(void **state)
             cost_model_add(m, 0, (const float(*)[FEATURES])row, rows, 1000 * estimate[i]);
     }
     assert_true(cost_model_learn(m) && cost_model_settle(m, NULL, &e));
-    assert_true(cost_model_predict(m, 0, &w->space, c, 400, speed));
+    cost_model_predict(m, 0, &w->space, c, 400, speed);
     int right = 0, pairs = 0;
     for (int i = 40; i < 400; i++)
         for (int j = 40; j < i; j++)
@@ -228,11 +228,77 @@ static void equal_data_make_equal_models(void **state)
     for (int k = 0; k < 2; k++) {
         learn_samples(m[k], w, 0, 250, 1);
         assert_true(cost_model_learn(m[k]) && cost_model_settle(m[k], NULL, &e));
-        assert_true(cost_model_predict(m[k], 0, &w->space, c, 100, speed[k]));
+        cost_model_predict(m[k], 0, &w->space, c, 100, speed[k]);
     }
     assert_memory_equal(speed[0], speed[1], sizeof speed[0]);
     cost_model_free(m[0]);
     cost_model_free(m[1]);
+    world_free(w);
+}
+
+/* What one model wrote, for another to find. */
+struct notebook {
+    uint64_t data;
+    struct strbuf bytes;
+    int asked;
+};
+
+static bool look_up(void *ctx, uint64_t data, struct strbuf *out)
+{
+    struct notebook *n = ctx;
+    n->asked++;
+    if (data != n->data)
+        return false;
+    strbuf_add(out, n->bytes.buf, n->bytes.len);
+    return true;
+}
+
+/* The news of a model that can look up what was learned, and of `nr` samples; its prediction. */
+static struct cost_model_news recalled(struct notebook *n, const struct world *w, int nr,
+                                       double *speed)
+{
+    struct cost_model *m = model_new();
+    struct cost_model_news news;
+    struct err e = ERR_INIT;
+    cost_model_recalls(m, look_up, n);
+    learn_samples(m, w, 0, nr, 1);
+    assert_true(cost_model_learn(m));
+    assert_true(cost_model_settle(m, &news, &e));
+    cost_model_predict(m, 0, &w->space, &w->space.sketch[0]->start, 1, speed);
+    cost_model_free(m);
+    return news;
+}
+
+static void it_recalls_what_was_learned_from_the_same(void **state)
+{
+    (void)state;
+    struct world *w = world_new("matmul:64x96x128,const");
+    struct cost_model *m = model_new();
+    struct cost_model_news news;
+    struct notebook n = {0};
+    struct err e = ERR_INIT;
+    double want, got;
+    cost_model_write(m, &n.bytes);
+    assert_int_equal(n.bytes.len, 0);
+    learn_samples(m, w, 0, 300, 1);
+    assert_true(cost_model_learn(m) && cost_model_settle(m, &news, &e));
+    assert_false(news.recalled);
+    cost_model_predict(m, 0, &w->space, &w->space.sketch[0]->start, 1, &want);
+    n.data = news.data;
+    cost_model_write(m, &n.bytes);
+
+    news = recalled(&n, w, 300, &got);
+    assert_true(news.recalled && news.data == n.data && news.nr == 300 && got == want);
+    assert_int_equal(n.asked, 1);
+    news = recalled(&n, w, 299, &got); /* less is something else */
+    assert_false(news.recalled);
+    assert_true(news.refused.code == 0 && news.data != n.data);
+    n.bytes.buf[n.bytes.len / 2] ^= 1;
+    news = recalled(&n, w, 300, &got); /* learned again, and the same */
+    assert_false(news.recalled);
+    assert_true(news.refused.code < 0 && got == want);
+    strbuf_release(&n.bytes);
+    cost_model_free(m);
     world_free(w);
 }
 
@@ -258,7 +324,7 @@ static void it_keeps_away_from_what_failed(void **state)
         struct candidate c;
         double speed;
         assert_true(space_sample(&w->space, 0, &r, &c));
-        assert_true(cost_model_predict(m, 0, &w->space, &c, 1, &speed));
+        cost_model_predict(m, 0, &w->space, &c, 1, &speed);
         right += (speed < 0.5) == (knob_factor(&w->space.sketch[0]->knob[0], &c, 3) > 2);
     }
     assert_true(right >= 90);
@@ -376,6 +442,7 @@ int main(void)
         cmocka_unit_test(it_ranks_what_it_has_not_seen),
         cmocka_unit_test(it_learns_from_other_tasks),
         cmocka_unit_test(equal_data_make_equal_models),
+        cmocka_unit_test(it_recalls_what_was_learned_from_the_same),
         cmocka_unit_test(it_keeps_away_from_what_failed),
         cmocka_unit_test(a_model_may_be_left_while_it_learns),
         cmocka_unit_test(features_are_finite_and_tell_candidates_apart),

@@ -98,7 +98,7 @@ static void run(struct seen *s, const struct recorded_device_options *d,
     struct device *device;
     struct err e = ERR_INIT;
     struct tune_options o = {.explore = 16, .refine = 32, .seed = 1, .input = "bowl"};
-    struct event_sink sink = {emit, s};
+    struct event_sink sink = {.emit = emit, .ctx = s};
     const char *const file = path;
     strcpy(o.explore_strategy, "evolutionary");
     strcpy(o.refine_strategy, "droplet");

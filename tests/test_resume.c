@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/base/arena.h"
+#include "engine/search/trees.h"
 #include "tests/tune_fixture.h"
 
 /* One run of a session of three tasks; the caller takes the events over. */
@@ -31,11 +32,16 @@ struct story {
     const struct event *past;
     int nr_past, resumed;
     bool knows_results;
+    bool learns;             /* with a cost model */
+    const struct kept *kept; /* what the past learned */
+    int nr_kept;
     /* of the run */
     int rc;
     struct err err;
     struct event *ev;
     int nr;
+    struct kept *learned; /* the caller frees, where it learns */
+    int nr_learned;
 };
 
 static void tell(struct story *s)
@@ -49,6 +55,9 @@ static void tell(struct story *s)
     fake.info.cores = 4;
     run_init(&run, &fake, &tasks);
     run.o.jobs = s->jobs;
+    run.o.cost_model = fake.features = s->learns;
+    run.kept = s->kept;
+    run.nr_kept = s->nr_kept;
     run.o.trials = s->trials;
     run.past = s->past;
     run.nr_past = s->nr_past;
@@ -68,6 +77,10 @@ static void tell(struct story *s)
     s->nr = run.rec.nr;
     s->ev = run.rec.ev;
     run.rec.ev = NULL;
+    s->nr_learned = run.rec.nr_kept;
+    s->learned = run.rec.kept;
+    run.rec.kept = NULL;
+    run.rec.nr_kept = 0;
     assert_int_equal(fake.artifacts, 0);
     assert_int_equal(fake.operands, 0);
     run_release(&run);
@@ -233,6 +246,106 @@ static void test_killed_anywhere_and_resumed(void **state)
     tell(&s);
     killed_everywhere(&s, 13);
     free(s.ev);
+}
+
+/* ---- what the cost model learned */
+
+enum memory { MEMORY_WHOLE, MEMORY_LOST, MEMORY_DAMAGED, MEMORY_OF_STRANGERS, NR_MEMORIES };
+
+/* What is in the session when it is killed before event `cut`. The caller frees. */
+static struct kept *remembered(const struct story *first, int cut, enum memory how, int *nr)
+{
+    struct kept *kept = xcalloc((size_t)first->nr_learned + 1, sizeof *kept);
+    *nr = 0;
+    for (int i = 0; i < first->nr_learned && how != MEMORY_LOST; i++) {
+        const struct kept *k = &first->learned[i];
+        if (k->before > cut || (k->before == cut && cut % 2)) /* it may just have been committed */
+            continue;
+        struct kept *mine = &kept[(*nr)++];
+        *mine = (struct kept){k->data, k->before, xmalloc(k->len), k->len};
+        memcpy(mine->bytes, k->bytes, k->len);
+        if (how == MEMORY_DAMAGED)
+            mine->bytes[k->len * (size_t)(i + 1) / (size_t)(first->nr_learned + 2)] ^= 4;
+        else if (how == MEMORY_OF_STRANGERS)
+            memset(mine->bytes, 0x7f, k->len);
+    }
+    return kept;
+}
+
+static int count_notes(const struct story *s, const char *text)
+{
+    int n = 0;
+    for (int i = 0; i < s->nr; i++)
+        n += s->ev[i].kind == EV_NOTE && strstr(s->ev[i].u.note.text, text);
+    return n;
+}
+
+/* What was remembered is not learned again, and what was not is learned as it was. */
+static void assert_learned(const struct story *s, const struct story *first, int skipped)
+{
+    assert_int_equal(s->nr_learned, first->nr_learned - skipped);
+    for (int i = 0; i < s->nr_learned; i++) {
+        const struct kept *was = &first->learned[skipped + i], *is = &s->learned[i];
+        assert_true(is->data == was->data && is->len == was->len);
+        assert_memory_equal(is->bytes, was->bytes, is->len);
+    }
+}
+
+static void killed_and_remembered(const struct story *first, int cut, enum memory how,
+                                  const char *want)
+{
+    int nr_kept, nr;
+    struct kept *kept = remembered(first, cut, how, &nr_kept);
+    struct story s = {.nr_tasks = first->nr_tasks,
+                      .jobs = 1,
+                      .past = first->ev,
+                      .nr_past = cut,
+                      .resumed = 1,
+                      .learns = true,
+                      .kept = kept,
+                      .nr_kept = nr_kept};
+    tell(&s);
+    assert_int_equal(s.rc, 0);
+    assert_learned(&s, first, how == MEMORY_WHOLE ? nr_kept : 0);
+    /* Damage of the last trees is no news where no stored trial was chosen by them. */
+    int notes = count_notes(&s, "what the session should tell");
+    if (how == MEMORY_WHOLE || nr_kept == 0)
+        assert_int_equal(notes, 0);
+    else if (nr_kept > 1)
+        assert_int_equal(notes, 1);
+    struct event *all = joined(first->ev, cut, &s, &nr);
+    char *got = essence(all, nr);
+    assert_same(got, want);
+    free(got);
+    free(all);
+    kept_free(kept, nr_kept);
+    kept_free(s.learned, s.nr_learned);
+}
+
+/* Decisions are those of the uninterrupted session, whatever is left of what it learned. */
+static void test_killed_with_a_cost_model(void **state)
+{
+    (void)state;
+    if (trees_missing())
+        skip();
+    struct story first = {.nr_tasks = 2, .jobs = 2, .shuffle = true, .learns = true};
+    struct story plain = {.nr_tasks = 2, .jobs = 2, .shuffle = true};
+    tell(&first);
+    tell(&plain);
+    char *want = essence(first.ev, first.nr), *other = essence(plain.ev, plain.nr);
+    assert_true(first.nr_learned >= 4);
+    assert_string_not_equal(want, other); /* it decides something */
+    for (int cut = 1, i = 0; cut < first.nr; cut += first.nr / 16, i++)
+        killed_and_remembered(&first, cut,
+                              i % 4 ? MEMORY_WHOLE : (enum memory)(i / 4 % NR_MEMORIES), want);
+    for (int how = 0; how < NR_MEMORIES; how++)
+        killed_and_remembered(&first, first.nr - 1, (enum memory)how, want);
+    free(want);
+    free(other);
+    free(plain.ev);
+    kept_free(plain.learned, plain.nr_learned);
+    kept_free(first.learned, first.nr_learned);
+    free(first.ev);
 }
 
 static void test_killed_with_a_session_budget(void **state)
@@ -565,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_seed_matters),
         cmocka_unit_test(test_stopped_and_resumed_again_and_again),
         cmocka_unit_test(test_killed_anywhere_and_resumed),
+        cmocka_unit_test(test_killed_with_a_cost_model),
         cmocka_unit_test(test_killed_with_a_session_budget),
         cmocka_unit_test(test_skip_takes_effect_at_the_same_trial_again),
         cmocka_unit_test(test_more_trials_go_on_where_fewer_ended),

@@ -599,6 +599,50 @@ static void a_changed_input_is_noticed(void **state)
     strbuf_release(&text);
 }
 
+/* Trees of no sense: the session does not look into them. */
+static void keep(struct session *s, uint64_t data)
+{
+    struct event_sink sink = session_sink(s);
+    char body[64];
+    int len = snprintf(body, sizeof body, "learned from %llx", (unsigned long long)data);
+    sink.keep(sink.ctx, data, 40, body, (size_t)len);
+}
+
+static void assert_learned(const struct history *h, uint64_t data)
+{
+    struct strbuf got = {0};
+    char want[64];
+    snprintf(want, sizeof want, "learned from %llx", (unsigned long long)data);
+    assert_true(h->learned(h->ctx, data, &got));
+    assert_string_equal(strbuf_text(&got), want);
+    strbuf_release(&got);
+}
+
+static void what_was_learned_is_found_again(void **state)
+{
+    (void)state;
+    static const uint64_t some[] = {1, UINT64_MAX, UINT64_C(0x8000000000000000)};
+    told(); /* as an older squall wrote it: without a table for it */
+    for (int run = 0; run < 4; run++) {
+        struct session *s = opened(SESSION_RESUME);
+        struct history h;
+        struct strbuf none = {0};
+        assert_int_equal(session_history(s, &h, NULL), 0);
+        started(s);
+        for (int i = 0; i < run; i++)
+            assert_learned(&h, some[i]);
+        for (int i = run; i < 3; i++)
+            assert_false(h.learned(h.ctx, some[i], &none));
+        assert_int_equal(none.len, 0);
+        if (run < 3)
+            keep(s, some[run]); /* and no event follows */
+        close_well(s);
+        char want[8];
+        snprintf(want, sizeof want, "%d|40\n", run < 3 ? run + 1 : 3);
+        assert_query("SELECT count(*), max(trials) FROM trees", want);
+    }
+}
+
 /* One trial after the other, each with what its number says, until the process dies. */
 static void write_trials(enum session_mode mode)
 {
@@ -621,6 +665,8 @@ static void write_trials(enum session_mode mode)
         story_proposed(story, 0, id, PHASE_EXPLORE, ORIGIN_SAMPLE, 0);
         story_proposed(story, 0, id + 1, PHASE_EXPLORE, ORIGIN_SAMPLE, 0);
         story_ended(story, 0, id, TRIAL_OK, 1.25 * (double)id, "");
+        if (id % 3 == 0)
+            keep(s, (uint64_t)id);
         emit_all(s, story);
         if (id % 7 == 0)
             session_flush(s, NULL);
@@ -661,9 +707,13 @@ static void kill_9_loses_nothing_that_was_committed(void **state)
         waitpid(pid, NULL, 0);
         int64_t nr = check_trials();
         assert_true(nr >= before);
+        if (nr >= 3) /* nothing without what it depends on */
+            assert_query("SELECT count(*) FROM trials LEFT JOIN trees ON data = id"
+                         " WHERE id % 3 = 0 AND data IS NULL",
+                         "0\n");
         before = nr;
     }
-    assert_true(before > 0);
+    assert_true(before >= 3);
     struct session *s = opened(SESSION_RESUME);
     struct history h;
     struct observation o;
@@ -860,6 +910,7 @@ int main(void)
         TEST(a_process_number_used_again_is_not_the_runner),
         TEST(a_session_of_another_host_is_taken_over_only_when_told),
         TEST(a_changed_input_is_noticed),
+        TEST(what_was_learned_is_found_again),
         TEST(kill_9_loses_nothing_that_was_committed),
         TEST(kill_9_during_creation_leaves_no_half_session),
         TEST(a_full_disk_is_said_and_loses_nothing),

@@ -104,6 +104,24 @@ static bool not_all_large(const void *ctx, const struct candidate *c)
     return c->v[2] * c->v[3] < 200;
 }
 
+/* One row: the slots. */
+static int features(const struct sketch *k, const struct candidate *c, float (*row)[FEATURES])
+{
+    memset(row, 0, FEATURE_ROWS * sizeof *row);
+    row[0][0] = (float)c->sketch;
+    for (int i = 0; i < k->nr_slots; i++)
+        row[0][1 + i] = (float)log2(1 + (double)c->v[i]);
+    return 1;
+}
+
+static double estimate(const struct sketch *k, const struct candidate *c)
+{
+    double sum = 1;
+    for (int i = 0; i < k->nr_slots; i++)
+        sum += c->v[i];
+    return sum;
+}
+
 static int fake_space(struct device *d, const struct task *t, struct space *out, struct err *e)
 {
     struct fake *f = fake_of(d);
@@ -133,6 +151,10 @@ static int fake_space(struct device *d, const struct task *t, struct space *out,
     sketch_ordinal(out, b, "threads", 7, values);
     sketch_flag(out, b, "pack");
     b->start = (struct candidate){.sketch = 1, .nr = b->nr_slots};
+    for (int i = 0; f->features && i < 2; i++) {
+        out->sketch[i]->features = features;
+        out->sketch[i]->estimate = estimate;
+    }
     return 0;
 }
 
@@ -416,7 +438,36 @@ static void record(void *ctx, const struct event *ev)
         conductor_command(r->conductor, r->verb, r->verb_task);
 }
 
+static void keep(void *ctx, uint64_t data, int nr_trials, const void *bytes, size_t len)
+{
+    struct recorder *r = ctx;
+    (void)nr_trials;
+    pthread_mutex_lock(&r->lock);
+    GROW(r->kept, r->nr_kept, r->cap_kept);
+    r->kept[r->nr_kept++] = (struct kept){data, r->nr, xmalloc(len), len};
+    memcpy(r->kept[r->nr_kept - 1].bytes, bytes, len);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void kept_free(struct kept *kept, int nr)
+{
+    for (int i = 0; i < nr; i++)
+        free(kept[i].bytes);
+    free(kept);
+}
+
 /* ---- history from recorded events */
+
+static bool learned(void *ctx, uint64_t data, struct strbuf *out)
+{
+    const struct run *r = ctx;
+    for (int i = 0; i < r->nr_kept; i++)
+        if (r->kept[i].data == data) {
+            strbuf_add(out, r->kept[i].bytes, r->kept[i].len);
+            return true;
+        }
+    return false;
+}
 
 static bool find(void *ctx, int64_t id, struct observation *o, char code[EVENT_CODE])
 {
@@ -475,6 +526,7 @@ static void history_make(struct run *r, struct history *h)
     *h = (struct history){.resumed = r->resumed,
                           .find = find,
                           .command = command,
+                          .learned = learned,
                           .budget = r->budget,
                           .nr_budgets = r->nr_budgets,
                           .ctx = r};
@@ -519,7 +571,7 @@ void run_init(struct run *r, struct fake *f, struct task_list *tasks)
 
 void run_start(struct run *r)
 {
-    r->sink = (struct event_sink){record, &r->rec};
+    r->sink = (struct event_sink){.emit = record, .ctx = &r->rec, .keep = keep};
     history_make(r, &r->history);
     struct conductor *c = conductor_start(&r->o, r->tasks, &r->fake->device, &r->sink,
                                           r->past ? &r->history : NULL, &r->err);
@@ -552,6 +604,7 @@ void run_all(struct run *r)
 void run_release(struct run *r)
 {
     free(r->rec.ev);
+    kept_free(r->rec.kept, r->rec.nr_kept);
     pthread_cond_destroy(&r->rec.cond);
     pthread_mutex_destroy(&r->rec.lock);
 }

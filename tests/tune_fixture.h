@@ -22,6 +22,7 @@ struct fake {
     /* settings */
     bool tiny;             /* a space of twelve candidates */
     bool flat;             /* nothing fails */
+    bool features;         /* candidates of the large space have features and an estimate */
     bool shuffle;          /* builds take a random short time */
     int64_t measure_us;    /* a measurement takes so long */
     int broken_task;       /* number of a task none of whose candidates build; -1 */
@@ -65,12 +66,22 @@ void tasks_make(struct task_list *l, int nr);
 
 enum { AT_FINAL = -1 };
 
+/* What the cost model learned, as the sink is given it. */
+struct kept {
+    uint64_t data;
+    int before; /* index of the event that followed */
+    char *bytes;
+    size_t len;
+};
+
 struct recorder {
     pthread_mutex_t lock;
     pthread_cond_t cond;
     struct conductor *conductor;
     int nr, cap;
     struct event *ev;
+    int nr_kept, cap_kept;
+    struct kept *kept;
     int64_t ended_trials;
     /* Commands by themselves: when so many trials have ended, in the conductor's own thread. */
     int64_t at_trial; /* 0 for none; AT_FINAL: when the first task enters its final */
@@ -85,6 +96,8 @@ struct run {
     struct task_list *tasks;
     const struct event *past; /* events of earlier runs */
     int nr_past, resumed;
+    const struct kept *kept; /* and what was kept of them */
+    int nr_kept;
     bool knows_results;                /* history->resulted is given */
     const struct tune_command *budget; /* given with the resumption */
     int nr_budgets;
@@ -101,6 +114,7 @@ void run_start(struct run *r);
 void run_join(struct run *r);
 void run_all(struct run *r); /* start and join */
 void run_release(struct run *r);
+void kept_free(struct kept *kept, int nr);
 
 /* Waits until `nr` trials have ended in this run. */
 void run_wait_trials(struct run *r, int64_t nr);

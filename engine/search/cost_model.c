@@ -10,6 +10,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
+#include "engine/base/hash.h"
 #include "engine/search/trees.h"
 
 enum {
@@ -38,11 +39,15 @@ struct cost_model {
     int nr_scales;
     int *fresh; /* samples since the last learning, as indices */
     int nr_fresh, cap_fresh;
+    uint64_t told; /* hash of all that was added */
+
+    bool (*find)(void *ctx, uint64_t data, struct strbuf *out); /* NULL: nothing is recalled */
+    void *find_ctx;
 
     struct trees *trees; /* in use */
 
     /* The learner's while `learning`; handed over by creating and joining its thread. */
-    bool learning;
+    bool learning, threaded; /* threaded: by a thread, and not at once */
     pthread_t thread;
     struct {
         float (*row)[FEATURES];
@@ -62,7 +67,16 @@ struct cost_model *cost_model_new(struct err *e)
         err_set(e, ERR_UNSUPPORTED, "%s", trees_missing());
         return NULL;
     }
-    return xcalloc(1, sizeof(struct cost_model));
+    struct cost_model *m = xcalloc(1, sizeof *m);
+    m->told = HASH64_INIT;
+    return m;
+}
+
+void cost_model_recalls(struct cost_model *m,
+                        bool (*find)(void *ctx, uint64_t data, struct strbuf *out), void *ctx)
+{
+    m->find = find;
+    m->find_ctx = ctx;
 }
 
 static void job_release(struct cost_model *m)
@@ -80,7 +94,7 @@ void cost_model_free(struct cost_model *m)
 {
     if (!m)
         return;
-    if (m->learning)
+    if (m->learning && m->threaded)
         pthread_join(m->thread, NULL);
     job_release(m);
     trees_free(m->trees);
@@ -129,9 +143,9 @@ static float guess(struct cost_model *m, int task, const float (*row)[FEATURES],
                    double est)
 {
     float out = NAN;
-    struct err e = ERR_INIT;
-    if (!m->trees || trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out, &e) < 0)
+    if (!m->trees)
         return NAN;
+    trees_predict(m->trees, row, (int[]){0, nr_rows}, 1, &out);
     return out + (float)base_speed(scale_of(m, task, m->least[task]), est);
 }
 
@@ -168,6 +182,9 @@ void cost_model_add(struct cost_model *m, int task, const float (*row)[FEATURES]
     m->sample[i] = (struct sample){task, nr_rows, cost_ns, est, guess(m, task, row, nr_rows, est)};
     m->row[i] = xmalloc((size_t)nr_rows * sizeof *row);
     memcpy(m->row[i], row, (size_t)nr_rows * sizeof *row);
+    m->told = hash64(m->told, &task, sizeof task);
+    m->told = hash64(m->told, &cost_ns, sizeof cost_ns);
+    m->told = hash64(m->told, row, (size_t)nr_rows * sizeof *row);
     m->added++;
     GROW(m->fresh, m->nr_fresh, m->cap_fresh);
     m->fresh[m->nr_fresh++] = i;
@@ -232,11 +249,8 @@ static double *fit_scales(const struct cost_model *m)
 
 static void job_fill(struct cost_model *m)
 {
-    size_t nr = (size_t)m->nr, rows = 0;
-    for (size_t i = 0; i < nr; i++)
-        rows += (size_t)m->sample[i].nr_rows;
+    size_t nr = (size_t)m->nr;
     m->job.nr = m->nr;
-    m->job.row = xmalloc(rows * sizeof *m->job.row);
     m->job.first = xmalloc((nr + 1) * sizeof *m->job.first);
     m->job.label = xmalloc(nr * sizeof *m->job.label);
     m->job.weight = xmalloc(nr * sizeof *m->job.weight);
@@ -245,13 +259,46 @@ static void job_fill(struct cost_model *m)
     m->job.first[0] = 0;
     for (int i = 0; i < m->nr; i++) {
         const struct sample *s = &m->sample[i];
-        memcpy(m->job.row[m->job.first[i]], m->row[i], (size_t)s->nr_rows * sizeof *m->job.row);
         m->job.first[i + 1] = m->job.first[i] + s->nr_rows;
         double x = speed(m, s), scale = m->job.scale[s->task];
         m->job.label[i] = (float)(x - base_speed(scale > 0 ? scale : s->estimate, s->estimate));
         m->job.weight[i] = (float)weight(x);
     }
     m->job.news.nr = m->nr;
+    /* What the numbers are made of is part of their name: another version may make others of it. */
+    m->job.news.data = hash64(m->told, m->job.label, nr * sizeof *m->job.label);
+    m->job.news.data = hash64(m->job.news.data, m->job.weight, nr * sizeof *m->job.weight);
+}
+
+static void job_fill_rows(struct cost_model *m)
+{
+    m->job.row = xmalloc((size_t)m->job.first[m->nr] * sizeof *m->job.row);
+    for (int i = 0; i < m->nr; i++)
+        memcpy(m->job.row[m->job.first[i]], m->row[i],
+               (size_t)m->sample[i].nr_rows * sizeof *m->job.row);
+}
+
+/* Trees that were grown from these data before are those that would grow now; or, where that was
+ * another XGBoost, those by which the session decided. */
+static bool recall(struct cost_model *m)
+{
+    struct cost_model_news *news = &m->job.news;
+    struct strbuf bytes = {0};
+    if (m->find && m->find(m->find_ctx, news->data, &bytes))
+        m->job.trees = trees_read(strbuf_text(&bytes), bytes.len, &news->refused);
+    strbuf_release(&bytes);
+    news->recalled = m->job.trees != NULL;
+    return news->recalled;
+}
+
+static bool start_thread(struct cost_model *m)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* workers take no signals */
+    bool ok = pthread_create(&m->thread, NULL, learn, m) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
 }
 
 bool cost_model_learn(struct cost_model *m)
@@ -261,16 +308,14 @@ bool cost_model_learn(struct cost_model *m)
         return false;
     job_fill(m);
     look_back(m, &m->job.news);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* workers take no signals */
-    m->learning = pthread_create(&m->thread, NULL, learn, m) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!m->learning) { /* then here and now */
-        learn(m);
-        m->learning = true;
-        m->thread = pthread_self();
+    m->threaded = false;
+    if (!recall(m)) {
+        job_fill_rows(m);
+        m->threaded = start_thread(m);
+        if (!m->threaded)
+            learn(m); /* then here and now */
     }
+    m->learning = true;
     m->learned = m->added;
     m->nr_fresh = 0;
     return true;
@@ -280,7 +325,7 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
 {
     if (!m->learning)
         return false;
-    if (!pthread_equal(m->thread, pthread_self()))
+    if (m->threaded)
         pthread_join(m->thread, NULL);
     m->learning = false;
     bool ok = m->job.trees != NULL;
@@ -301,6 +346,12 @@ bool cost_model_settle(struct cost_model *m, struct cost_model_news *news, struc
     return ok;
 }
 
+void cost_model_write(const struct cost_model *m, struct strbuf *out)
+{
+    if (m->trees)
+        trees_write(m->trees, out);
+}
+
 int cost_model_size(const struct cost_model *m)
 {
     return m->nr;
@@ -308,11 +359,10 @@ int cost_model_size(const struct cost_model *m)
 
 /* Estimates of some candidates, and of their rows what the trees say; these are left out where
  * there are none yet. */
-static bool predict_some(struct cost_model *m, const struct space *s, const struct candidate *c,
+static void predict_some(struct cost_model *m, const struct space *s, const struct candidate *c,
                          int nr, float (*row)[FEATURES], double *est, float *trees)
 {
     int first[CHUNK + 1] = {0};
-    struct err e = ERR_INIT;
     for (int i = 0; i < nr; i++) {
         const struct sketch *k = s->sketch[c[i].sketch];
         first[i + 1] = first[i] + k->features(k, &c[i], row + first[i]);
@@ -320,20 +370,17 @@ static bool predict_some(struct cost_model *m, const struct space *s, const stru
                                      first[i + 1] - first[i]);
         trees[i] = 0;
     }
-    return !m->trees ||
-           trees_predict(m->trees, (const float(*)[FEATURES])row, first, nr, trees, &e) == 0;
+    if (m->trees)
+        trees_predict(m->trees, (const float(*)[FEATURES])row, first, nr, trees);
 }
 
-bool cost_model_predict(struct cost_model *m, int task, const struct space *s,
+void cost_model_predict(struct cost_model *m, int task, const struct space *s,
                         const struct candidate *c, int nr, double *out)
 {
     float(*row)[FEATURES] = xmalloc((size_t)CHUNK * FEATURE_ROWS * sizeof *row);
     float *trees = xmalloc((size_t)nr * sizeof *trees);
-    bool ok = true;
-    for (int at = 0; at < nr && ok; at += CHUNK) {
-        int some = nr - at < CHUNK ? nr - at : CHUNK;
-        ok = predict_some(m, s, c + at, some, row, out + at, trees + at);
-    }
+    for (int at = 0; at < nr; at += CHUNK)
+        predict_some(m, s, c + at, nr - at < CHUNK ? nr - at : CHUNK, row, out + at, trees + at);
     double least = INFINITY;
     for (int i = 0; i < nr; i++)
         least = fmin(least, out[i]);
@@ -342,7 +389,6 @@ bool cost_model_predict(struct cost_model *m, int task, const struct space *s,
         out[i] = fmin(fmax(base_speed(scale, out[i]) + (double)trees[i], 0), 1);
     free(row);
     free(trees);
-    return ok;
 }
 
 void lessons_add(struct lessons *l, int task, const float (*row)[FEATURES], int nr_rows,

@@ -14,15 +14,3 @@ struct trees *trees_grow(const float (*row)[FEATURES], const int *first, int nr_
     err_set(e, ERR_UNSUPPORTED, "%s", trees_missing());
     return NULL;
 }
-
-int trees_predict(struct trees *t, const float (*row)[FEATURES], const int *first, int nr_packs,
-                  float *out, struct err *e)
-{
-    (void)t, (void)row, (void)first, (void)nr_packs, (void)out;
-    return err_set(e, ERR_UNSUPPORTED, "%s", trees_missing());
-}
-
-void trees_free(struct trees *t)
-{
-    (void)t;
-}

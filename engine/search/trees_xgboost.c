@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trees by XGBoost's C API.
+ * Trees grown by XGBoost's C API.
  *
  * Its own objectives know nothing of packs, so gradients are made here, as MetaSchedule does
  * (xgb_model.py, PackSum): with the error d = sum - label of a pack, every row has the gradient d
@@ -9,22 +9,21 @@
  *
  * MAX_BIN: 256 cuts a feature, the default, would take five times as long for the same accuracy.
  * ROUNDS at ETA: what is left of the error of the first round is .75^48, below a millionth.
+ *
+ * What it made is read from its model as JSON (doc/model.schema of XGBoost). A row goes left where
+ * its feature is smaller; the number of a node without children is its value.
  */
-#include "engine/search/trees.h"
+#include "engine/search/trees_nodes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
 #include <xgboost/c_api.h>
 
 #include "engine/base/arena.h"
 
 enum { ROUNDS = 48 };
-
-struct trees {
-    BoosterHandle booster;
-};
 
 static const struct {
     const char *name, *value;
@@ -84,62 +83,93 @@ static int boost(BoosterHandle b, DMatrixHandle data, const int *first, int nr_p
     return 0;
 }
 
+/* ---- from XGBoost's nodes to ours */
+
+struct nodes {
+    json_t *left, *right, *feature, *number;
+};
+
+static json_int_t integer_at(json_t *array, json_int_t i)
+{
+    json_t *v = i < 0 ? NULL : json_array_get(array, (size_t)i);
+    return json_is_integer(v) ? json_integer_value(v) : -1;
+}
+
+static bool plant(struct tree *t, int at, const struct nodes *n, json_int_t i)
+{
+    json_t *number = i < 0 ? NULL : json_array_get(n->number, (size_t)i);
+    if (!json_is_number(number))
+        return false;
+    float value = (float)json_number_value(number);
+    json_int_t left = integer_at(n->left, i), feature = integer_at(n->feature, i);
+    if (left < 0) {
+        tree_end(t, at, value);
+        return true;
+    }
+    if (at >= TREE_NODES || feature < 0 || feature >= FEATURES)
+        return false;
+    t->node[at] = (struct tree_node){value, (int32_t)feature};
+    return plant(t, 2 * at + 1, n, left) && plant(t, 2 * at + 2, n, integer_at(n->right, i));
+}
+
+static struct trees *plant_all(json_t *model)
+{
+    json_t *list = NULL;
+    json_unpack(model, "{s:{s:{s:{s:o}}}}", "learner", "gradient_booster", "model", "trees", &list);
+    if (json_array_size(list) != ROUNDS)
+        return NULL;
+    struct trees *t = trees_new(ROUNDS);
+    for (int i = 0; i < t->nr; i++) {
+        struct nodes n = {0};
+        json_unpack(json_array_get(list, (size_t)i), "{s:o, s:o, s:o, s:o}", "left_children",
+                    &n.left, "right_children", &n.right, "split_indices", &n.feature,
+                    "split_conditions", &n.number);
+        if (plant(&t->tree[i], 0, &n, 0))
+            continue;
+        trees_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static struct trees *harvest(BoosterHandle b, struct err *e)
+{
+    const char *text;
+    bst_ulong len;
+    if (XGBoosterSaveModelToBuffer(b, "{\"format\":\"json\"}", &len, &text) != 0) {
+        failed(e, "tell its trees");
+        return NULL;
+    }
+    json_t *model = json_loadb(text, (size_t)len, 0, NULL);
+    struct trees *t = plant_all(model);
+    json_decref(model);
+    if (!t)
+        err_set(e, ERR_UNSUPPORTED, "XGBoost tells its trees in a way that is not known here");
+    return t;
+}
+
 struct trees *trees_grow(const float (*row)[FEATURES], const int *first, int nr_packs,
                          const float *label, const float *weight, struct err *e)
 {
-    struct trees *t = xcalloc(1, sizeof *t);
     size_t rows = (size_t)first[nr_packs];
     float *grad = xmalloc(rows * sizeof *grad), *hess = xmalloc(rows * sizeof *hess);
     DMatrixHandle data = NULL;
+    BoosterHandle booster = NULL;
     int rc = 0;
     /* With one thread: reading in parallel would start a team of threads of its own. */
     if (XGDMatrixCreateFromMat_omp(&row[0][0], rows, FEATURES, -1e30f, &data, 1) != 0 ||
-        XGBoosterCreate(&data, 1, &t->booster) != 0)
+        XGBoosterCreate(&data, 1, &booster) != 0)
         rc = failed(e, "take the data");
     if (rc == 0)
-        rc = set_up(t->booster, e);
+        rc = set_up(booster, e);
     for (int i = 0; i < ROUNDS && rc == 0; i++)
-        rc = boost(t->booster, data, first, nr_packs, label, weight, grad, hess, e);
+        rc = boost(booster, data, first, nr_packs, label, weight, grad, hess, e);
+    struct trees *t = rc == 0 ? harvest(booster, e) : NULL;
+    if (booster)
+        XGBoosterFree(booster);
     if (data)
         XGDMatrixFree(data);
     free(grad);
     free(hess);
-    if (rc == 0)
-        return t;
-    trees_free(t);
-    return NULL;
-}
-
-int trees_predict(struct trees *t, const float (*row)[FEATURES], const int *first, int nr_packs,
-                  float *out, struct err *e)
-{
-    char array[160];
-    snprintf(array, sizeof array,
-             "{\"data\":[%zu,true],\"shape\":[%d,%d],\"typestr\":\"<f4\",\"version\":3}",
-             (size_t)&row[0][0], first[nr_packs], (int)FEATURES);
-    static const char config[] =
-        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,"
-        "\"strict_shape\":false,\"missing\":-1e30,\"cache_id\":0}";
-    bst_ulong const *shape;
-    bst_ulong dims;
-    const float *sum;
-    if (first[nr_packs] == 0)
-        return 0;
-    if (XGBoosterPredictFromDense(t->booster, array, config, NULL, &shape, &dims, &sum) != 0)
-        return failed(e, "predict");
-    for (int i = 0; i < nr_packs; i++) {
-        out[i] = 0;
-        for (int r = first[i]; r < first[i + 1]; r++)
-            out[i] += sum[r];
-    }
-    return 0;
-}
-
-void trees_free(struct trees *t)
-{
-    if (!t)
-        return;
-    if (t->booster)
-        XGBoosterFree(t->booster);
-    free(t);
+    return t;
 }

@@ -15,7 +15,8 @@
  * the builders stay busy while the runner measures. A stored session is resumed by doing all this
  * again with the stored results: a proposed trial whose number is in the history is answered from
  * it. A result is the samples and the drift of the machine that its cost is compensated for
- * (conductor_drift.c); both are stored. A person's command takes effect after a numbered trial, and
+ * (conductor_drift.c); both are stored. What the cost model learned is a function of the results,
+ * too; it is stored only to spare the time of learning it again. A person's command takes effect after a numbered trial, and
  * is stored with that number.
  *
  * BUDGETS of tasks are such commands: what is stored is decided again under the budgets in force
@@ -90,6 +91,9 @@ struct history {
     /* May be NULL: final measurements are then made again. The highest number of a trial of the
      * task that ended before the task's last EV_RESULT; 0 where it has none. */
     int64_t (*resulted)(void *ctx, int task);
+    /* May be NULL: everything is then learned again. True where what the sink was to keep as `data`
+     * was found and appended to `out`; whoever takes it trusts nothing of it. */
+    bool (*learned)(void *ctx, uint64_t data, struct strbuf *out);
     const struct event *usage; /* the last EV_USAGE, to count on from, and with the reference of
                                   the canary; NULL for none */
     /* Budgets changed by whoever resumes: those of tasks after the last stored trial. */

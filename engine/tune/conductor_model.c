@@ -5,6 +5,10 @@
  * It is given every trial when its flight is observed. It learns while the following flights are
  * built and measured, and what it learned comes into use when a number of them has been observed
  * that depends on the amount of data: so the search seldom waits, and never decides by the clock.
+ *
+ * What comes into use goes to the session as well. A resumed one proposes all its trials again, and
+ * needs at each point what was in use there: so all of it is kept, and recalled in place of
+ * learned.
  */
 #include "engine/tune/conductor_private.h"
 
@@ -25,14 +29,44 @@ static bool has_features(const struct space *s)
     return s->nr_sketches > 0;
 }
 
+static void keep(struct conductor *c, const struct cost_model_news *n)
+{
+    struct strbuf bytes = {0};
+    if (!c->sink->keep)
+        return;
+    cost_model_write(c->model, &bytes);
+    c->sink->keep(c->sink->ctx, n->data, n->nr, strbuf_text(&bytes), bytes.len);
+    strbuf_release(&bytes);
+}
+
+/* It was in use before trials that are stored, and so should have been, too. */
+static void tell_missing(struct conductor *c, const struct cost_model_news *n)
+{
+    if (c->model_relearns || !c->history->learned)
+        return;
+    c->model_relearns = true;
+    if (n->refused.code < 0)
+        emit_note(c, -1, 1, "cost model: learns again what the session should tell: %s",
+                  n->refused.msg);
+    else
+        emit_note(c, -1, 0, "cost model: learns again what the session does not tell");
+}
+
 static void settle(struct conductor *c)
 {
     struct cost_model_news n;
     struct err e = ERR_INIT;
     bool ok = cost_model_settle(c->model, &n, &e);
     c->search_ns += n.train_ns;
-    if (is_replaying(c))
+    if (n.recalled)
         return;
+    if (ok)
+        keep(c, &n);
+    if (is_replaying(c)) {
+        if (ok)
+            tell_missing(c, &n);
+        return;
+    }
     if (!ok)
         emit_note(c, -1, 1, "the cost model could not learn: %s", e.msg);
     else if (n.nr_pairs > 0)
@@ -67,10 +101,14 @@ void model_open(struct conductor *c)
     if (!c->o.cost_model || !some)
         return;
     c->model = cost_model_new(&e);
-    if (!c->model)
+    if (!c->model) {
         err_set(&c->err, e.code,
                 "%s, and the session needs its cost model; resume it with one that has", e.msg);
-    else if (c->o.lessons)
+        return;
+    }
+    if (c->history && c->history->learned)
+        cost_model_recalls(c->model, c->history->learned, c->history->ctx);
+    if (c->o.lessons)
         begin_with(c, c->o.lessons);
 }
 
@@ -116,6 +154,8 @@ void model_step(struct conductor *c)
 bool model_score(void *ctx, const struct candidate *cand, int nr, double *out)
 {
     struct course *t = ctx;
-    return t->c->model && has_features(&t->space) &&
-           cost_model_predict(t->c->model, t->number, &t->space, cand, nr, out);
+    if (!t->c->model || !has_features(&t->space))
+        return false;
+    cost_model_predict(t->c->model, t->number, &t->space, cand, nr, out);
+    return true;
 }

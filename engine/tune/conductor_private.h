@@ -182,6 +182,7 @@ struct conductor {
     struct drift drift;
     struct cost_model *model;           /* NULL for none */
     int64_t flights_observed, model_due; /* when what it learns comes into use; 0: it learns nothing */
+    bool model_relearns;                 /* and has said so: the history lacks what it learned */
     struct event ev; /* the one being made */
 };
 

@@ -165,6 +165,10 @@ int event_from_json(const char *text, size_t len, struct event *ev, struct err *
 struct event_sink {
     void (*emit)(void *ctx, const struct event *ev);
     void *ctx;
+    /* NULL, or takes what the cost model learned (cost_model.h): `bytes`, which the callee copies,
+     * by the name `data` of the `nr_trials` trials it is from. In order with the events: where a
+     * later one is found again, so is this. */
+    void (*keep)(void *ctx, uint64_t data, int nr_trials, const void *bytes, size_t len);
 };
 
 #endif

@@ -137,9 +137,10 @@ static void ask_trees(const struct set *s, int nr, int i, bool others, int own, 
             add(m, j, &s[j], s[j].nr);
     if (m && own)
         add(m, i, &s[i], own);
-    if (m && cost_model_learn(m) && cost_model_settle(m, NULL, &e) &&
-        cost_model_predict(m, i, &s[i].space, s[i].c, s[i].nr, guess))
+    if (m && cost_model_learn(m) && cost_model_settle(m, NULL, &e)) {
+        cost_model_predict(m, i, &s[i].space, s[i].c, s[i].nr, guess);
         judge(&s[i], from, guess, t);
+    }
     cost_model_free(m);
 }
 
@@ -152,7 +153,8 @@ struct asked {
 static bool score(void *ctx, const struct candidate *c, int nr, double *out)
 {
     struct asked *a = ctx;
-    return cost_model_predict(a->model, 0, a->space, c, nr, out);
+    cost_model_predict(a->model, 0, a->space, c, nr, out);
+    return true;
 }
 
 static bool never_seen(void *ctx, const struct candidate *c)
