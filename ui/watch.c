@@ -153,3 +153,24 @@ int watch_run(const struct cli_options *o, struct queue *events, struct conducto
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return !c && w.interrupts ? ERR_INTERRUPTED : 0;
 }
+
+int watch_quietly(struct conductor *c, struct err *e)
+{
+    static const struct cli_options options;
+    struct watch w = {.o = &options, .c = c};
+    sigset_t before;
+    int signals = open_signals(&before);
+    if (signals < 0)
+        return err_set(e, ERR_IO, "cannot watch for signals: %s", strerror(errno));
+    struct pollfd fds[] = {{.fd = conductor_fd(c), .events = POLLIN},
+                           {.fd = signals, .events = POLLIN}};
+    while (!fds[0].revents) {
+        if (poll(fds, 2, -1) < 0) /* EINTR: revents are as they were */
+            fds[1].revents = 0;
+        if (fds[1].revents)
+            read_signals(&w, signals);
+    }
+    close(signals);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return 0;
+}

@@ -19,4 +19,7 @@
 int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int64_t seen,
               int fail_fd, struct board *b, struct err *e);
 
+/* Waits until the conductor has ended, and prints nothing of it; signals stop it as above. */
+int watch_quietly(struct conductor *c, struct err *e);
+
 #endif
