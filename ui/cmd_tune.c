@@ -128,22 +128,25 @@ static bool weights_are_cold(const struct cli_options *o, const struct task_list
 
 /*
  * Chooses the layouts by measured costs, and loads the tasks that follow from them; `flow` holds what
- * o->flow then points to. Not for a session file that is there already: that is refused soon.
+ * o->flow then points to. Not for a session file that is there already: that is refused soon. Where a
+ * builder hangs (*stuck) the session gets another device.
  */
-static int choose_layouts(struct cli_options *o, struct device *device, struct task_list *tasks,
-                          struct strbuf *flow, struct err *e)
+static int choose_layouts(struct cli_options *o, struct device **device, struct task_list *tasks,
+                          struct strbuf *flow, bool *stuck, struct err *e)
 {
     if (strcmp(o->layout, "auto") != 0 || recorded_inputs(o) ||
         (o->session && access(o->session, F_OK) == 0))
         return 0;
-    int rc = flow_survey(o, device, flow, e);
+    int rc = flow_survey(o, *device, flow, stuck, e);
     if (rc == ERR_INTERRUPTED)
         err_set(e, rc, "interrupted before the session began");
+    if (!rc && *stuck)
+        rc = local_device_open(o->target, o->threads, device, e);
     if (rc || !flow->len)
         return rc;
     o->flow = strbuf_text(flow);
     task_list_release(tasks);
-    return load_inputs(o, device->class->info(device)->lanes, tasks, e);
+    return load_inputs(o, (*device)->class->info(*device)->lanes, tasks, e);
 }
 
 static int exit_code_of(int rc)
@@ -182,7 +185,8 @@ int cmd_tune(int argc, char **argv)
     for (int i = 0; i < o.nr_learn_from && !rc; i++)
         rc = learn_from(o.learn_from[i], device, &lessons, &e);
     o.tune.cold = weights_are_cold(&o, &tasks);
-    rc = rc ? rc : choose_layouts(&o, device, &tasks, &flow, &e);
+    bool stuck = false;
+    rc = rc ? rc : choose_layouts(&o, &device, &tasks, &flow, &stuck, &e);
     struct session *s = NULL;
     if (o.session)
         strbuf_adds(&path, o.session);
@@ -198,6 +202,10 @@ int cmd_tune(int argc, char **argv)
         code = exit_code_of(rc);
     } else {
         code = run_session(&o, s, device, &tasks, false);
+    }
+    if (stuck) {
+        fflush(NULL);
+        _exit(code);
     }
     device->class->close(device);
     task_list_release(&tasks);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ui/flow.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ struct flows {
     bool *wanted;                           /* of each task */
     int nr_wanted;
     double *cost_ns;
+    bool stuck;
 };
 
 /* A workload by name is one kernel. */
@@ -101,28 +103,29 @@ static void list_wanted(struct flows *f)
         f->nr_wanted += f->wanted[i];
 }
 
-static int measure(struct flows *f, struct err *e)
+static int survey(struct flows *f, int signals, struct err *e)
 {
     if (!f->o->json)
         fprintf(stderr, "layouts: measuring %d kernels, in blocks or plain\n", f->nr_wanted);
     struct survey *s = survey_start(&f->o->tune, &f->tasks, f->wanted, f->device, e);
     if (!s)
         return e->code;
-    struct err watch = ERR_INIT;
-    if (watch_quietly(survey_conductor(s), &watch))
-        conductor_command(survey_conductor(s), TUNE_STOP, -1);
+    watch_quietly(survey_conductor(s), signals);
     int rc = survey_join(s, f->cost_ns, e);
-    if (watch.code) {
-        rc = watch.code;
-        *e = watch;
-    }
-    if (conductor_stuck(survey_conductor(s)) > 0) {
-        /* A builder hangs in the compiler, and would go on in the session's way. */
-        fprintf(stderr, "squall: %s\n", rc ? e->msg : "the compiler hangs: use --layout blocked");
-        fflush(NULL);
-        _exit(rc == ERR_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILED);
-    }
+    f->stuck = conductor_stuck(survey_conductor(s)) > 0;
     survey_free(s);
+    return rc;
+}
+
+static int measure(struct flows *f, struct err *e)
+{
+    sigset_t before;
+    int signals = watch_signals(&before, e);
+    if (signals < 0)
+        return e->code;
+    int rc = survey(f, signals, e);
+    close(signals);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
 
@@ -151,8 +154,18 @@ static void choose(struct flows *f, struct strbuf *flow)
         say_gain(&gain);
 }
 
+static void release(struct flows *f)
+{
+    for (int i = 0; i < CLI_MAX_INPUTS; i++)
+        regions_release(&f->regions[i]);
+    task_list_release(&f->tasks);
+    free(f->wanted);
+    free(f->cost_ns);
+    free(f);
+}
+
 int flow_survey(const struct cli_options *o, struct device *device, struct strbuf *flow,
-                struct err *e)
+                bool *stuck, struct err *e)
 {
     struct flows *f = xcalloc(1, sizeof *f);
     f->o = o;
@@ -162,11 +175,8 @@ int flow_survey(const struct cli_options *o, struct device *device, struct strbu
         list_wanted(f);
     if (!rc && f->nr_wanted && !(rc = measure(f, e)))
         choose(f, flow);
-    for (int i = 0; i < CLI_MAX_INPUTS; i++)
-        regions_release(&f->regions[i]);
-    task_list_release(&f->tasks);
-    free(f->wanted);
-    free(f->cost_ns);
-    free(f);
+    *stuck = f->stuck;
+    if (!f->stuck) /* else a builder still reads the tasks */
+        release(f);
     return rc;
 }

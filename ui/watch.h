@@ -3,6 +3,8 @@
 #ifndef UI_WATCH_H
 #define UI_WATCH_H
 
+#include <signal.h>
+
 #include "engine/base/err.h"
 #include "engine/tune/board.h"
 #include "engine/tune/conductor.h"
@@ -19,7 +21,12 @@
 int watch_run(const struct cli_options *o, struct queue *events, struct conductor *c, int64_t seen,
               int fail_fd, struct board *b, struct err *e);
 
-/* Waits until the conductor has ended, and prints nothing of it; signals stop it as above. */
-int watch_quietly(struct conductor *c, struct err *e);
+/*
+ * Without events: a signalfd of the signals that stop a session, blocked from now on, which the caller
+ * closes and unblocks (`before`); -1 and a sentence. And waiting with it until the conductor has ended;
+ * signals stop it as above.
+ */
+int watch_signals(sigset_t *before, struct err *e);
+void watch_quietly(struct conductor *c, int signals);
 
 #endif

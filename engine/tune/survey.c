@@ -8,6 +8,9 @@
 #include "engine/base/arena.h"
 #include "engine/tune/board.h"
 
+/* A usual build takes a twentieth of a second, and there are others to choose from. */
+#define BUILD_TIMEOUT_NS INT64_C(5000000000)
+
 struct survey {
     struct conductor *conductor;
     struct task_list tasks; /* the wanted ones, borrowed */
@@ -47,6 +50,8 @@ static struct tune_options options_of(const struct tune_options *o)
     few.seconds = SURVEY_SECONDS;
     few.cost_model = false;
     few.lessons = NULL;
+    if (few.build_timeout_ns > BUILD_TIMEOUT_NS)
+        few.build_timeout_ns = BUILD_TIMEOUT_NS;
     strcpy(few.explore_strategy, "evolutionary");
     strcpy(few.refine_strategy, "none");
     return few;
