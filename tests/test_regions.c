@@ -247,7 +247,7 @@ static void larger_regions_flip_as_a_whole(void **state)
     y = conv(&n.b, shuffle(&n.b, y, 2), 24, 3);
     net_finish(&n, classify(&n.b, y));
     struct regions_gain gain;
-    /* The convolution before the first shuffle, the three between, and the one behind with the pool. */
+    /* The convolution before the first shuffle, the three between, the last one with the pool. */
     assert_int_equal(n.regions.nr, 3);
     assert_int_equal(n.regions.region[1].nr_groups, 3);
     char *text = chosen(&n, "unpack", 10, &gain);

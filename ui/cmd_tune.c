@@ -127,9 +127,9 @@ static bool weights_are_cold(const struct cli_options *o, const struct task_list
 }
 
 /*
- * Chooses the layouts by measured costs, and loads the tasks that follow from them; `flow` holds what
- * o->flow then points to. Not for a session file that is there already: that is refused soon. Where a
- * builder hangs (*stuck) the session gets another device.
+ * Chooses the layouts by measured costs, and loads the tasks that follow from them; `flow` holds
+ * what o->flow then points to. Not for a session file that is there already: that is refused soon.
+ * Where a builder hangs (*stuck) the session gets another device.
  */
 static int choose_layouts(struct cli_options *o, struct device **device, struct task_list *tasks,
                           struct strbuf *flow, bool *stuck, struct err *e)

@@ -27,10 +27,10 @@ void flow_options(const char *flow, int input, struct model_options *o);
 int flow_check(const char *flow, int nr_inputs, struct err *e);
 
 /*
- * Measures where the rule can be beaten, for some seconds, says on standard error what came of it, and
- * adds the text to `flow`: nothing where the rule stays. Models without regions measure nothing. A
- * signal stops it: ERR_INTERRUPTED. *stuck: a builder hangs in the device, which must then be left
- * alone, and the process be left by _exit() (conductor_stuck).
+ * Measures where the rule can be beaten, for some seconds, says on standard error what came of it,
+ * and adds the text to `flow`: nothing where the rule stays. Models without regions measure
+ * nothing. A signal stops it: ERR_INTERRUPTED. *stuck: a builder hangs in the device, which must
+ * then be left alone, and the process be left by _exit() (conductor_stuck).
  */
 int flow_survey(const struct cli_options *o, struct device *device, struct strbuf *flow,
                 bool *stuck, struct err *e);

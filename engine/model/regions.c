@@ -10,8 +10,8 @@
 /* Medians of a few trials repeat within two or three percent: less is no gain. */
 #define LEAST_GAIN 0.03
 
-/* Where more kernels than that pass blocks on for each conversion, blocks gain more than it costs, and
- * to measure them all would take long. */
+/* Where more kernels than that pass blocks on for each conversion, blocks gain more than it costs,
+ * and to measure them all would take long. */
 enum { MOST_KERNELS_EACH = 3 };
 
 /* Each region is planned once, with all calls of the model; bounds what a hostile file costs. Real
@@ -225,10 +225,11 @@ static void set_plain(const struct region *x, bool *plain, bool value)
         plain[x->group[i]] = value;
 }
 
-/* Plans the model with the region plain; *saves: it has fewer conversions then. */
-static int plan_region(struct region *x, const struct plan *blocked, const struct model_options *o,
-                       struct task_list *tasks, bool *saves, struct err *e)
+/* Plans the model with the region plain. Can it be, and has it fewer conversions then? */
+static bool plan_region(struct region *x, const struct plan *blocked, const struct model_options *o,
+                        struct task_list *tasks)
 {
+    struct err none = ERR_INIT;
     struct plan p = {0};
     struct strbuf text = {0};
     struct model_options with = *o;
@@ -236,15 +237,14 @@ static int plan_region(struct region *x, const struct plan *blocked, const struc
     set_plain(x, plain, true);
     write_groups(plain, blocked->nr_groups, &text);
     with.plain = strbuf_text(&text);
-    int rc = plan_build(&p, blocked->graph, &with, tasks, e);
-    if (!rc) {
+    bool saves = plan_build(&p, blocked->graph, &with, tasks, &none) == 0 &&
+                 conversions_of(&p) < conversions_of(blocked);
+    if (saves)
         set_changes(x, blocked, &p, tasks->nr);
-        *saves = conversions_of(&p) < conversions_of(blocked);
-    }
     plan_release(&p);
     strbuf_release(&text);
     free(plain);
-    return rc;
+    return saves;
 }
 
 static void region_release(struct region *x)
@@ -269,20 +269,15 @@ int regions_find(struct regions *r, struct graph *g, const struct model_options 
     *r = (struct regions){0};
     if (!rc)
         find_sets(r, &p, tasks);
-    int most = p.nr_calls ? MAX_PLANNED_CALLS / p.nr_calls : 0, nr = r->nr;
-    for (int i = 0; i < nr; i++) {
-        bool saves = false;
-        if (!rc && i < most)
-            rc = plan_region(&r->region[i], &p, o, tasks, &saves, e);
-        if (saves)
+    int most = p.nr_calls ? MAX_PLANNED_CALLS / p.nr_calls : 0;
+    for (int i = 0; i < r->nr; i++) {
+        if (i < most && plan_region(&r->region[i], &p, o, tasks))
             r->region[kept++] = r->region[i];
         else
             region_release(&r->region[i]);
     }
     r->nr = kept;
     plan_release(&p);
-    if (rc)
-        regions_release(r);
     return rc;
 }
 
@@ -363,7 +358,8 @@ int regions_read(const char *text, int nr_groups, bool *plain, struct err *e)
     if (nr != nr_groups)
         return err_set(e, ERR_INPUT,
                        "the layouts were chosen for a model of %d kernels, and this has %d: tune "
-                       "it anew", nr, nr_groups);
+                       "it anew",
+                       nr, nr_groups);
     if (!read_groups(p + 1, nr_groups, plain))
         return err_set(e, ERR_INPUT, "\"%.*s\" does not say which of %d kernels flow plain",
                        shown < 60 ? shown : 60, text, nr_groups);

@@ -13,8 +13,8 @@
  * before, or will not be again. Nor do a few of them among many kernels that pass blocks on. Most
  * networks have no regions.
  *
- * A choice is a text, "88:3,17-19": of the model's 88 groups these flow plain. It ends with its line.
- * It is meaningful for the same model, read by a program that makes the same groups of it.
+ * A choice is a text, "88:3,17-19": of the model's 88 groups these flow plain. It ends with its
+ * line. It is meaningful for the same model, read by a program that makes the same groups of it.
  */
 #ifndef ENGINE_MODEL_REGIONS_H
 #define ENGINE_MODEL_REGIONS_H
@@ -46,7 +46,7 @@ struct regions {
 /*
  * Finds the regions of a finished graph, planned as `o` says. Adds to `tasks`, which may hold some,
  * the tasks of the model and those it has with a region plain; the changes are by their numbers
- * there. The graph may be freed afterwards. Releases what it found on failure.
+ * there. The graph may be freed afterwards. Finds none on failure.
  */
 int regions_find(struct regions *r, struct graph *g, const struct model_options *o,
                  struct task_list *tasks, struct err *e);

@@ -2,8 +2,9 @@
 /*
  * Survey: what kernels cost, roughly, before a session is begun that depends on it.
  *
- * A conductor without a session: a few explored trials of each wanted task, and their final; nothing
- * is stored. It ends by itself, after SURVEY_SECONDS at the latest with what was measured by then.
+ * A conductor without a session: a few explored trials of each wanted task, and their final;
+ * nothing is stored. It ends by itself, after SURVEY_SECONDS at the latest with what was measured
+ * by then.
  */
 #ifndef ENGINE_TUNE_SURVEY_H
 #define ENGINE_TUNE_SURVEY_H
@@ -17,8 +18,8 @@ enum { SURVEY_TRIALS = 8, SURVEY_SECONDS = 30 };
 struct survey;
 
 /*
- * Starts to measure the tasks with wanted[], as `o` says but for its budgets; there must be one. All
- * but `o` and `wanted` outlive the survey. NULL and a sentence on failure.
+ * Starts to measure the tasks with wanted[], as `o` says but for its budgets; there must be one.
+ * All but `o` and `wanted` outlive the survey. NULL and a sentence on failure.
  */
 struct survey *survey_start(const struct tune_options *o, const struct task_list *tasks,
                             const bool *wanted, struct device *device, struct err *e);
