@@ -160,6 +160,69 @@ class EndToEnd(unittest.TestCase):
             self.assertEqual(len(lines), notes, (damage, lines))
             self.assertGreaterEqual(query(self.session, "select count(*) from trees")[0][0], nr)
 
+    def shuffled_network(self):
+        """Group convolutions of 3 channels a group work plain, the depthwise one between on blocks."""
+        path = os.path.join(self.folder.name, "net.lua")
+        with open(path, "w") as f:
+            f.write("""
+                local net = network { name = "shuffled", input = {1, 3, 14, 14} }
+                local function unit(x)
+                  local y = x:conv{k = 12, groups = 4}:relu()
+                  y = y:reshape{1, 4, 3, 14, 14}:transpose{1, 3, 2, 4, 5}:reshape{1, 12, 14, 14}
+                  y = y:depthwise{kernel = 3, pad = 1}:conv{k = 24, groups = 4}
+                  return (x + y):relu()
+                end
+                local x = unit(unit(net.input:conv{k = 24, kernel = 3, pad = 1}))
+                return net:output(x:global_avgpool():flatten():dense{n = 7})""")
+        return path
+
+    def test_layouts_are_kept_with_a_session(self):
+        net = self.shuffled_network()
+        for how in ("blocked", "plain", "auto"):
+            with self.subTest(layout=how):
+                self.session = os.path.join(self.folder.name, how + ".squall")
+                self.kill_and_resume(["tune", net, "--layout", how, "--explore", "4", "--refine", "2",
+                                      "--batch", "--session", self.session], (12, 20))
+                kept = query(self.session, "select value from meta where key = 'option.layout'")
+                conversions = query(
+                    self.session, "select sum(weight) from tasks where name like '%pack_%'")[0][0]
+                if how != "auto":  # what it finds is a matter of measured times
+                    self.assertEqual(kept, [("plain",)] if how == "plain" else [])
+                    self.assertEqual(conversions, None if how == "plain" else 5)
+                lib = os.path.join(self.folder.name, how)
+                r = run("compile", self.session, "-o", lib, "--json")
+                self.assertEqual(r.returncode, 0, r.stderr)
+                calls = query(self.session, "select sum(weight) from tasks")[0][0]
+                self.assertEqual(json.loads(r.stdout)["calls"], calls)
+                r = run("bench", lib, "--runs", "2")
+                self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_a_damaged_layout_gets_a_sentence(self):
+        net = self.shuffled_network()
+        r = self.tune(net, "--layout", "plain", "--explore", "1", "--refine", "0", "--trials", "1")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for text in ("", "0", "0 1:99999999999999", "sideways", "1 12:1", "0 17:" + "0," * 100000):
+            with sqlite3.connect(self.session) as db:
+                db.execute("update meta set value = ? where key = 'option.layout'", (text,))
+            for args in (["resume", self.session, "--batch", "--trials", "2"],
+                         ["compile", self.session, "-o", os.path.join(self.folder.name, "lib")]):
+                if not text:
+                    continue  # by the rule
+                r = run(*args)
+                self.assertEqual(r.returncode, 1, (text, args, r.stdout, r.stderr))
+                self.assertTrue(r.stderr.startswith("squall: "), r.stderr)
+                self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+
+    def test_interrupted_before_the_session_begins(self):
+        net = self.shuffled_network()
+        p = subprocess.Popen([SQUALL, "tune", net, "--batch", "--session", self.session],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertIn("layouts: measuring", p.stderr.readline())
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=TIMEOUT)
+        self.assertEqual((p.returncode, out), (130, ""), err)
+        self.assertFalse(os.path.exists(self.session))
+
     def test_interrupted_is_resumable(self):
         p = subprocess.Popen([SQUALL, "tune", "tinynet", "--batch", "--session", self.session],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -313,6 +376,7 @@ class EndToEnd(unittest.TestCase):
             (2, ["tune", "--target", "abacus"]),
             (2, ["tune", "--target", "llvm:cpu=z80"]),
             (2, ["tune", "--threads", "0"]),
+            (2, ["tune", "--layout", "diagonal"]),
             (2, ["tune", "matmul:0x1x1"]),
             (2, ["tune", "matmul:1x2"]),
             (1, ["tune", "matmul:99999999x99999999x99999999"]),

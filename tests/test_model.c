@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "engine/base/rng.h"
-#include "engine/model/plan.h"
+#include "tests/graph_fixture.h"
 
 /* The stages of the workload, by their definition, on the filled operands. */
 static float *interpreted(const struct task *t)
@@ -242,65 +241,6 @@ static void equal_tasks_are_one_with_more_weight(void **state)
 
 /* ---- graphs ---- */
 
-struct build {
-    struct graph *g;
-    struct err e;
-    struct rng rng;
-};
-
-static void begin(struct build *b)
-{
-    *b = (struct build){.g = graph_new("net", 13)};
-    rng_seed(&b->rng, 3);
-}
-
-static int input4(struct build *b, int64_t c, int64_t h, int64_t w)
-{
-    int v = graph_input(b->g, "x", 4, (int64_t[]){1, c, h, w}, &b->e);
-    assert_true(v >= 0);
-    return v;
-}
-
-static int weight(struct build *b, int rank, const int64_t *dim)
-{
-    struct shape s = {.rank = rank};
-    memcpy(s.dim, dim, (size_t)rank * sizeof *dim);
-    int64_t n = shape_size(&s);
-    float *data = malloc((size_t)n * sizeof *data);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = (float)(rng_unit(&b->rng) * 0.8 + (rank == 1 ? 0.2 : -0.4));
-    int v = graph_const_f32(b->g, "w", rank, dim, data, &b->e);
-    free(data);
-    assert_true(v >= 0);
-    return v;
-}
-
-static int node(struct build *b, const char *op, const int *in, int nr_in,
-                const struct graph_attr *attr, int nr_attr)
-{
-    int out = -1;
-    struct graph_call c = {.op = op,
-                           .name = op,
-                           .in = in,
-                           .nr_in = nr_in,
-                           .attr = attr,
-                           .nr_attr = nr_attr,
-                           .out = &out,
-                           .nr_out = 1};
-    if (graph_node(b->g, &c, &b->e))
-        print_error("%s\n", b->e.msg);
-    assert_true(out >= 0);
-    return out;
-}
-
-static int conv(struct build *b, int x, int64_t k, int64_t r)
-{
-    int64_t c = b->g->value[x]->shape.dim[1], pads[] = {r / 2, r / 2, r / 2, r / 2};
-    int w = weight(b, 4, (int64_t[]){k, c, r, r});
-    struct graph_attr attr = graph_ints("pads", pads, 4);
-    return node(b, "Conv", (int[]){x, w}, 2, &attr, 1);
-}
-
 static int batchnorm(struct build *b, int x)
 {
     int64_t c = b->g->value[x]->shape.dim[1];
@@ -308,11 +248,6 @@ static int batchnorm(struct build *b, int x)
     for (int i = 1; i < 5; i++)
         in[i] = weight(b, 1, &c);
     return node(b, "BatchNormalization", in, 5, NULL, 0);
-}
-
-static int relu(struct build *b, int x)
-{
-    return node(b, "Relu", &x, 1, NULL, 0);
 }
 
 /* Finishes the graph; makes its plan; runs it in two ways and compares; returns the tasks. */
@@ -330,35 +265,6 @@ static struct task_list finish(struct build *b, int y, int block)
         check_task(l.task[i]);
     plan_release(&p);
     return l;
-}
-
-/* The output of the graph when run as `block` and `simplify` say, on a fixed input. */
-static float *run_graph(struct build *b, int x, int y, int block)
-{
-    struct task_list l = {0};
-    struct plan p = {0};
-    struct model_options o = {.block = block};
-    assert_int_equal(plan_build(&p, b->g, &o, &l, &b->e), 0);
-    int64_t n = shape_size(&b->g->value[x]->shape), m = shape_size(&b->g->value[y]->shape);
-    float *in = malloc((size_t)n * sizeof *in), *out = malloc((size_t)m * sizeof *out);
-    for (int64_t i = 0; i < n; i++)
-        in[i] = (float)((double)((i * 37) % 101) / 50 - 1);
-    struct plan_runner runner = {.call = plan_call_interpreter};
-    assert_int_equal(plan_run(&p, &l, (const float *[]){in}, (float *[]){out}, &runner, &b->e), 0);
-    plan_release(&p);
-    task_list_release(&l);
-    free(in);
-    return out;
-}
-
-static void assert_close(const float *a, const float *b, int64_t n)
-{
-    double rms = 0;
-    for (int64_t i = 0; i < n; i++)
-        rms += (double)b[i] * (double)b[i];
-    rms = sqrt(rms / (double)n) + 1e-30;
-    for (int64_t i = 0; i < n; i++)
-        assert_true(fabs((double)a[i] - (double)b[i]) < 1e-5 * (rms + fabs((double)b[i])));
 }
 
 static void batchnorm_disappears_into_weights(void **state)

@@ -28,6 +28,8 @@ struct fake {
     int broken_task;       /* number of a task none of whose candidates build; -1 */
     int without_operands;  /* number of a task whose operands fail; -1 */
     int without_space;     /* number of a task without a space; -1 */
+    const char *slow;      /* tasks with this in their names take slow_times as long; or NULL */
+    double slow_times;
     bool dead;             /* every measurement is a device error */
     int64_t flaky_measure; /* the measurement with this number is a device error; 0 none */
     int64_t hang_build;    /* builds with these numbers of calls hang until released; 0 none */
@@ -57,6 +59,7 @@ struct fake {
     const struct task_list *tasks;
 };
 
+/* `tasks` NULL: any; then none of the settings that number them. */
 void fake_init(struct fake *f, const struct task_list *tasks);
 void fake_release_hung(struct fake *f); /* lets hung builds go on */
 void fake_free(struct fake *f);

@@ -17,7 +17,7 @@
 
 enum option_id {
     OPT_SESSION = 256, OPT_TARGET, OPT_TRIALS, OPT_EXPLORE, OPT_REFINE, OPT_TIME, OPT_STRATEGY,
-    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_MODEL, OPT_LEARN, OPT_TASK, OPT_BATCH,
+    OPT_SEED, OPT_JOBS, OPT_THREADS, OPT_CACHE, OPT_LAYOUT, OPT_MODEL, OPT_LEARN, OPT_TASK, OPT_BATCH,
     OPT_JSON, OPT_COLOR, OPT_ASCII,
     OPT_BRAILLE, OPT_SPEED, OPT_TAKE_OVER, OPT_SHAPE, OPT_CONSTRAINT, OPT_CONSTRAINTS,
     OPT_OBJECTIVE, OPT_MAXIMISE, OPT_MINIMISE, OPT_HELP,
@@ -35,6 +35,7 @@ static const struct option long_options[] = {
     {"jobs", required_argument, NULL, OPT_JOBS},
     {"threads", required_argument, NULL, OPT_THREADS},
     {"cache", required_argument, NULL, OPT_CACHE},
+    {"layout", required_argument, NULL, OPT_LAYOUT},
     {"cost-model", required_argument, NULL, OPT_MODEL},
     {"learn-from", required_argument, NULL, OPT_LEARN},
     {"task", required_argument, NULL, OPT_TASK},
@@ -102,6 +103,8 @@ static const char *wants(int id)
         return "auto, always or never";
     case OPT_CACHE:
         return "auto, warm or cold";
+    case OPT_LAYOUT:
+        return "auto, blocked or plain";
     case OPT_MODEL:
         return trees_missing() ? "none: this squall was built without XGBoost" : "trees or none";
     default:
@@ -228,6 +231,10 @@ static int set_option(const struct command *c, int id, const char *name, const c
         ok = !strcmp(arg, "auto") || !strcmp(arg, "warm") || !strcmp(arg, "cold");
         o->cache = arg;
         break;
+    case OPT_LAYOUT:
+        ok = !strcmp(arg, "auto") || !strcmp(arg, "blocked") || !strcmp(arg, "plain");
+        o->layout = arg;
+        break;
     case OPT_MODEL:
         o->tune.cost_model = !strcmp(arg, "trees");
         ok = o->tune.cost_model ? !trees_missing() : !strcmp(arg, "none");
@@ -295,7 +302,8 @@ static int add_input(const struct command *c, const char *text, struct cli_optio
 
 int cli_parse(const struct command *c, int argc, char **argv, struct cli_options *o)
 {
-    *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .cache = "auto", .speed = 1};
+    *o = (struct cli_options){.target = "llvm", .threads = 1, .color = "auto", .cache = "auto",
+                              .layout = "auto", .speed = 1};
     o->tune = (struct tune_options){.explore = 64, .refine = 64, .fill_ns = 4000000,
                                     .cost_model = !trees_missing(),
                                     .build_timeout_ns = 30000000000, .run_timeout_ns = 10000000000};

@@ -28,6 +28,8 @@ struct cli_options {
     bool batch, json;        /* neither: the workbench on a terminal, else batch */
     const char *color;       /* "auto", "always", "never" */
     const char *cache;       /* "auto", "warm", "cold": where constants are when a kernel is called */
+    const char *layout;      /* "auto", "blocked", "plain": how activations flow */
+    const char *flow;        /* what came of it (flow.h); NULL: by the rule */
     bool ascii, braille, take_over;
     bool given_trials, given_time, given_explore, given_refine, given_speed,
         given_strategy;      /* on the command line */
@@ -56,6 +58,7 @@ struct command {
 #define KEY_THREADS "threads"
 #define KEY_TASK_GLOB "task-glob"
 #define KEY_SHAPES "shapes" /* one a line */
+#define KEY_LAYOUT "layout" /* flow.h; older sessions have none */
 #define KEY_CONSTRAINTS "constraints" /* one a line */
 #define KEY_RECORD "record" /* of an imported session: all that was imported, as T4 text */
 #define KEY_OBJECTIVE "objective"
@@ -73,6 +76,12 @@ void cli_error(const struct err *e);
 
 /* Should this run open the workbench? */
 bool cli_wants_screen(const struct cli_options *o);
+
+struct graph;
+
+/* The finished graph of an input, and the block to plan it with in place of the wished one; shapes as
+ * in engine/model/model.h, or NULL. NULL and a sentence; graph_free(). */
+struct graph *input_graph(const char *input, const char *shapes, int *block, struct err *e);
 
 /* The tasks of the inputs: ONNX files, Lua networks, named workloads. `block` as model.h. */
 int load_inputs(const struct cli_options *o, int block, struct task_list *out, struct err *e);

@@ -417,7 +417,8 @@ static int run(struct bench *b, struct err *e)
     int rc = open_folder(b, e);
     if (rc)
         return rc;
-    struct product_source source = {b->p.input, b->p.shapes, b->p.block, b->p.seed_weights, b->p.logits};
+    struct product_source source = {b->p.input, b->p.shapes,       b->p.block,
+                                    b->p.plain, b->p.seed_weights, b->p.logits};
     if ((rc = product_load(&source, &b->model, e)))
         return rc;
     int nr_in = b->model.graph->nr_inputs, nr_out = b->model.graph->nr_outputs;

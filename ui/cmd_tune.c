@@ -14,6 +14,7 @@
 #include "scripts/lua_model.h"
 #include "sessions/store.h"
 #include "ui/cli.h"
+#include "ui/flow.h"
 #include "ui/learn.h"
 #include "ui/recorded_input.h"
 #include "ui/restore.h"
@@ -80,6 +81,8 @@ static int store_inputs(struct session *s, const struct cli_options *o, struct e
         rc = rc ? rc : session_set(s, KEY_TASK_GLOB, o->task_glob, e);
     if (o->shapes[0])
         rc = rc ? rc : session_set(s, KEY_SHAPES, o->shapes, e);
+    if (o->flow)
+        rc = rc ? rc : session_set(s, KEY_LAYOUT, o->flow, e);
     if (recorded_inputs(o))
         rc = rc ? rc : recorded_store(s, o, e);
     strbuf_release(&lines);
@@ -123,9 +126,32 @@ static bool weights_are_cold(const struct cli_options *o, const struct task_list
     return bytes > (double)cpu_last_cache_bytes();
 }
 
+/*
+ * Chooses the layouts by measured costs, and loads the tasks that follow from them; `flow` holds
+ * what o->flow then points to. Not for a session file that is there already: that is refused soon.
+ * Where a builder hangs (*stuck) the session gets another device.
+ */
+static int choose_layouts(struct cli_options *o, struct device **device, struct task_list *tasks,
+                          struct strbuf *flow, bool *stuck, struct err *e)
+{
+    if (strcmp(o->layout, "auto") != 0 || recorded_inputs(o) ||
+        (o->session && access(o->session, F_OK) == 0))
+        return 0;
+    int rc = flow_survey(o, *device, flow, stuck, e);
+    if (rc == ERR_INTERRUPTED)
+        err_set(e, rc, "interrupted before the session began");
+    if (!rc && *stuck)
+        rc = local_device_open(o->target, o->threads, device, e);
+    if (rc || !flow->len)
+        return rc;
+    o->flow = strbuf_text(flow);
+    task_list_release(tasks);
+    return load_inputs(o, (*device)->class->info(*device)->lanes, tasks, e);
+}
+
 static int exit_code_of(int rc)
 {
-    return rc == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+    return rc == ERR_USAGE ? EXIT_USAGE : rc == ERR_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
 int cmd_tune(int argc, char **argv)
@@ -137,6 +163,7 @@ int cmd_tune(int argc, char **argv)
     if (!o.nr_inputs)
         o.input[o.nr_inputs++] = DEFAULT_INPUT;
     snprintf(o.tune.input, sizeof o.tune.input, "%s", o.input[0]);
+    o.flow = strcmp(o.layout, "plain") == 0 ? o.layout : NULL;
     /* Evolution is for the sketches of kernels; of a recorded space nothing is known. */
     if (recorded_inputs(&o) && !o.given_strategy)
         strcpy(o.tune.explore_strategy, "forest");
@@ -148,7 +175,7 @@ int cmd_tune(int argc, char **argv)
     struct err e = ERR_INIT;
     struct device *device = NULL;
     struct task_list tasks = {0};
-    struct strbuf path = {0};
+    struct strbuf path = {0}, flow = {0};
     struct lessons lessons = {0};
     int rc = prepare(&o, &device, &tasks, &e);
     if (rc) {
@@ -158,6 +185,8 @@ int cmd_tune(int argc, char **argv)
     for (int i = 0; i < o.nr_learn_from && !rc; i++)
         rc = learn_from(o.learn_from[i], device, &lessons, &e);
     o.tune.cold = weights_are_cold(&o, &tasks);
+    bool stuck = false;
+    rc = rc ? rc : choose_layouts(&o, &device, &tasks, &flow, &stuck, &e);
     struct session *s = NULL;
     if (o.session)
         strbuf_adds(&path, o.session);
@@ -174,9 +203,14 @@ int cmd_tune(int argc, char **argv)
     } else {
         code = run_session(&o, s, device, &tasks, false);
     }
+    if (stuck) {
+        fflush(NULL);
+        _exit(code);
+    }
     device->class->close(device);
     task_list_release(&tasks);
     strbuf_release(&path);
+    strbuf_release(&flow);
     return code;
 }
 

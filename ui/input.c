@@ -8,8 +8,10 @@
 
 #include "engine/base/strbuf.h"
 #include "engine/model/model.h"
+#include "engine/model/plan.h"
 #include "scripts/lua_model.h"
 #include "ui/cli.h"
+#include "ui/flow.h"
 
 static bool has_extension(const char *path, const char *ext)
 {
@@ -34,10 +36,15 @@ bool input_is_session(const char *path)
     return yes;
 }
 
+static bool is_lua(const char *input)
+{
+    return lua_model_is_embedded(input) || has_extension(input, ".lua");
+}
+
 static int load_one(const char *input, const struct model_options *o, struct task_list *out,
                     struct err *e)
 {
-    if (lua_model_is_embedded(input) || has_extension(input, ".lua"))
+    if (is_lua(input))
         return lua_model_tasks(input, o, out, e);
     if (model_is_named_workload(input))
         return model_task_from_name(input, o, out, e);
@@ -48,6 +55,15 @@ static int load_one(const char *input, const struct model_options *o, struct tas
         return err_set(e, ERR_INPUT, "\"%s\" is a session, not a model: go on with `squall resume`",
                        input);
     return model_tasks_from_onnx(input, o, out, e);
+}
+
+struct graph *input_graph(const char *input, const char *shapes, int *block, struct err *e)
+{
+    if (is_lua(input))
+        return lua_model_graph(input, e);
+    if (model_is_named_workload(input))
+        return model_graph_from_name(input, block, e);
+    return onnx_read_as(input, &(struct onnx_options){.shapes = shapes}, e);
 }
 
 /* As many names as a sentence has room for. */
@@ -91,8 +107,9 @@ bool add_shape(const char *text, char *shapes, size_t size)
 
 int load_inputs(const struct cli_options *given, int block, struct task_list *out, struct err *e)
 {
-    struct model_options o = {.block = block, .shapes = given->shapes};
     for (int i = 0; i < given->nr_inputs; i++) {
+        struct model_options o = {.block = block, .shapes = given->shapes};
+        flow_options(given->flow, i, &o);
         int rc = load_one(given->input[i], &o, out, e);
         if (rc)
             return rc;

@@ -21,6 +21,8 @@ const struct command commands[] = {
      "  --jobs N         builder threads (one a core, but one)\n"
      "  --threads N      of the kernels (1)\n"
      "  --cache WHERE    constants are at a measured call: warm, cold, or as in the network (auto)\n"
+     "  --layout HOW     activations flow in blocks of channels where operators can (blocked), plain, or\n"
+     "                   as measuring both says where that is in doubt (auto)\n"
      "  --cost-model M   trees (XGBoost), or none: by measured neighbours (trees, if built in)\n"
      "  --learn-from SESSION   begin with what an earlier one of the same target measured; may be\n"
      "                   repeated\n"

@@ -7,27 +7,12 @@
 
 #include "engine/model/evaluate.h"
 #include "engine/tune/board.h"
-#include "scripts/lua_model.h"
 #include "sessions/feed.h"
 #include "ui/cli.h"
+#include "ui/flow.h"
 #include "ui/product_manifest.h"
 
 /* ---- the model ---- */
-
-static bool is_lua(const char *input)
-{
-    size_t n = strlen(input);
-    return lua_model_is_embedded(input) || (n > 4 && !strcmp(input + n - 4, ".lua"));
-}
-
-static struct graph *load_graph(const struct product_source *s, int *block, struct err *e)
-{
-    if (is_lua(s->input))
-        return lua_model_graph(s->input, e);
-    if (model_is_named_workload(s->input))
-        return model_graph_from_name(s->input, block, e);
-    return onnx_read_as(s->input, &(struct onnx_options){.shapes = s->shapes}, e);
-}
 
 /* Whatever is behind the Softmax only changes the shape. */
 static int cut_softmax(struct graph *g, struct err *e)
@@ -47,8 +32,8 @@ static int cut_softmax(struct graph *g, struct err *e)
 
 int product_load(const struct product_source *s, struct product_model *m, struct err *e)
 {
-    struct model_options o = {.block = s->block};
-    *m = (struct product_model){.graph = load_graph(s, &o.block, e)};
+    struct model_options o = {.block = s->block, .plain = *s->plain ? s->plain : NULL};
+    *m = (struct product_model){.graph = input_graph(s->input, s->shapes, &o.block, e)};
     if (!m->graph)
         return e->code;
     int rc = s->logits ? cut_softmax(m->graph, e) : 0;
@@ -80,6 +65,7 @@ struct compilation {
     const struct backend *backend;
     struct target *target;
     struct product_model model;
+    int number, nr_inputs; /* of its input among the session's */
     const char **code, **origin; /* of each task */
 };
 
@@ -122,8 +108,10 @@ static int choose_input(struct compilation *c)
         if (c->o->input ? is_input(p, c->o->input) : nr == 1) {
             free(c->p->input);
             c->p->input = xstrdup(p);
+            c->number = nr - 1;
         }
     }
+    c->nr_inputs = nr;
     if (c->o->input && !c->p->input)
         rc = err_set(c->e, ERR_INPUT, "session \"%s\" does not tune \"%s\" but %.500s",
                      c->o->session, c->o->input, strbuf_text(&all));
@@ -236,6 +224,26 @@ static int make_library(struct compilation *c)
     return rc;
 }
 
+/* As the session's kernels were planned. */
+static int read_layouts(struct compilation *c, int lanes)
+{
+    struct model_options o = {.block = lanes};
+    struct strbuf flow = {0};
+    int rc = session_get(c->s, KEY_LAYOUT, &flow, c->e) < 0 ? c->e->code : 0;
+    rc = rc ? rc : flow_check(strbuf_text(&flow), c->nr_inputs, c->e);
+    if (rc)
+        err_prefix(c->e, "session \"%s\" is damaged", c->o->session);
+    else
+        flow_options(strbuf_text(&flow), c->number, &o);
+    struct strbuf plain = {0};
+    if (o.plain)
+        strbuf_add(&plain, o.plain, strcspn(o.plain, "\n"));
+    c->p->block = o.block;
+    c->p->plain = strbuf_detach(&plain);
+    strbuf_release(&flow);
+    return rc;
+}
+
 /* Session and target are open. */
 static int compile(struct compilation *c)
 {
@@ -245,14 +253,15 @@ static int compile(struct compilation *c)
     p->compiler = xstrdup(info->compiler);
     p->tuned_with = xstrdup(c->board.session.u.session.compiler);
     p->session = xstrdup(c->o->session);
-    p->block = info->lanes;
     p->seed_weights = c->o->seed_weights;
     p->logits = c->o->logits;
     struct strbuf shapes = {0};
     session_get(c->s, KEY_SHAPES, &shapes, NULL); /* only there where some were given */
     p->shapes = strbuf_detach(&shapes);
-    int rc = manifest_hash(p->input, &p->input_hash, c->e);
-    struct product_source source = {p->input, p->shapes, p->block, p->seed_weights, p->logits};
+    int rc = read_layouts(c, info->lanes);
+    rc = rc ? rc : manifest_hash(p->input, &p->input_hash, c->e);
+    struct product_source source = {p->input,  p->shapes,        p->block,
+                                    p->plain, p->seed_weights, p->logits};
     rc = rc ? rc : product_load(&source, &c->model, c->e);
     if (rc)
         return rc;

@@ -25,6 +25,7 @@ struct product_source {
     const char *input;  /* as for tune */
     const char *shapes; /* of what an ONNX file leaves free, as in engine/model/model.h */
     int block;
+    const char *plain; /* a choice of engine/model/regions.h; "" for none */
     bool seed_weights, logits;
 };
 int product_load(const struct product_source *s, struct product_model *m, struct err *e);
@@ -44,6 +45,7 @@ struct product_options {
 struct product {
     char *name, *input, *shapes, *input_hash, *session, *target, *compiler;
     char *tuned_with; /* compiler of the session; not in the file */
+    char *plain; /* which kernels flow so, as in product_source */
     int threads, block;
     bool seed_weights, logits;
     struct library_report report;

@@ -44,6 +44,7 @@ void product_clear(struct product *p)
     free(p->name);
     free(p->input);
     free(p->shapes);
+    free(p->plain);
     free(p->input_hash);
     free(p->session);
     free(p->target);
@@ -58,12 +59,12 @@ void product_json(const struct product *p, struct strbuf *out)
 {
     const struct library_report *r = &p->report;
     json_t *j = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:{s:i, s:i, s:i, s:i}, s:i, "
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:b, s:b, s:{s:i, s:i, s:i, s:i}, s:i, "
         "s:I, s:I, s:I, s:b}",
         MARK, SQUALL_VERSION, "name", p->name, "input", p->input, "shapes", p->shapes,
         "input_hash", p->input_hash,
         "session", p->session, "target", p->target, "compiler", p->compiler, "threads", p->threads,
-        "block", p->block, "seed_weights", p->seed_weights, "logits", p->logits, "kernels",
+        "block", p->block, "plain", p->plain, "seed_weights", p->seed_weights, "logits", p->logits, "kernels",
         "refined", p->nr_refined, "explored", p->nr_explored, "default", p->nr_default, "stale",
         r->nr_stale, "calls", r->nr_calls, "arena_bytes", (json_int_t)r->arena_bytes, "apart_bytes",
         (json_int_t)r->apart_bytes, "weights_bytes", (json_int_t)r->weights_bytes, "weights_inside",
@@ -138,15 +139,16 @@ static json_t *find_manifest(const char *folder, struct err *e)
 static int unpack(json_t *j, struct product *p)
 {
     const char *name, *input, *shapes, *hash, *session, *target, *compiler;
+    const char *plain = ""; /* older ones have none */
     int seed, logits, inside;
     json_int_t arena, apart, weights;
     struct library_report *r = &p->report;
     if (json_unpack(j,
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:b, "
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s?s, s:b, s:b, "
                     "s:{s:i, s:i, s:i, s:i}, s:i, s:I, s:I, s:I, s:b}",
                     "name", &name, "input", &input, "shapes", &shapes, "input_hash", &hash, "session", &session,
                     "target", &target, "compiler", &compiler, "threads", &p->threads, "block",
-                    &p->block, "seed_weights", &seed, "logits", &logits, "kernels", "refined",
+                    &p->block, "plain", &plain, "seed_weights", &seed, "logits", &logits, "kernels", "refined",
                     &p->nr_refined, "explored", &p->nr_explored, "default", &p->nr_default, "stale",
                     &r->nr_stale, "calls", &r->nr_calls, "arena_bytes", &arena, "apart_bytes",
                     &apart, "weights_bytes", &weights, "weights_inside", &inside))
@@ -154,6 +156,7 @@ static int unpack(json_t *j, struct product *p)
     p->name = xstrdup(name);
     p->input = xstrdup(input);
     p->shapes = xstrdup(shapes);
+    p->plain = xstrdup(plain);
     p->input_hash = xstrdup(hash);
     p->session = xstrdup(session);
     p->target = xstrdup(target);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/flow.h"
 #include "ui/recorded_input.h"
 
 static bool stored(struct session *s, const char *key, struct strbuf *value)
@@ -33,5 +34,9 @@ int restore_inputs(struct session *s, struct cli_options *o, struct strbuf text[
          p = strtok_r(NULL, "\n", &save))
         o->input[o->nr_inputs++] = p;
     recorded_restore(s, o, &text[3]);
-    return session_check_inputs(s, e);
+    o->flow = stored(s, KEY_LAYOUT, &text[5]) ? strbuf_text(&text[5]) : NULL;
+    int rc = o->flow ? flow_check(o->flow, o->nr_inputs, e) : 0;
+    if (rc)
+        err_prefix(e, "session \"%s\" is damaged", session_path(s));
+    return rc ? rc : session_check_inputs(s, e);
 }

@@ -7,9 +7,9 @@
 #include "sessions/store.h"
 #include "ui/cli.h"
 
-enum { RESTORE_TEXTS = 5 };
+enum { RESTORE_TEXTS = 6 };
 
-/* Inputs, target, threads, shapes and tasks into `o`; its other fields stay. `text` holds the
+/* Inputs, target, threads, shapes, layouts and tasks into `o`; its other fields stay. `text` holds the
  * strings that `o` then points to. Fails where an input is gone or has changed. */
 int restore_inputs(struct session *s, struct cli_options *o, struct strbuf text[RESTORE_TEXTS],
                    struct err *e);

@@ -68,7 +68,7 @@ static int table_columns(void)
 
 /* Those that the parent has ignored (nohup; a shell's background) stay ignored: a blocked signal
  * would come through all the same. */
-static int open_signals(sigset_t *before)
+int watch_signals(sigset_t *before, struct err *e)
 {
     static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t set;
@@ -79,7 +79,10 @@ static int open_signals(sigset_t *before)
             sigaddset(&set, wanted[i]);
     }
     pthread_sigmask(SIG_BLOCK, &set, before);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        err_set(e, ERR_IO, "cannot watch for signals: %s", strerror(errno));
+    return fd;
 }
 
 static void read_signals(struct watch *w, int fd)
@@ -137,9 +140,9 @@ int watch_run(const struct cli_options *o, struct queue *events, struct conducto
     sigset_t before;
     /* For good: what is said last must not kill a process that has a session to close. */
     signal(SIGPIPE, SIG_IGN);
-    int signals = open_signals(&before);
+    int signals = watch_signals(&before, e);
     if (signals < 0)
-        return err_set(e, ERR_IO, "cannot watch for signals: %s", strerror(errno));
+        return e->code;
     struct watch w = {.o = o, .b = b, .c = c, .seen = seen};
     loop(&w, events, fail_fd, signals);
     if (!o->json && b->nr_tasks) {
@@ -152,4 +155,18 @@ int watch_run(const struct cli_options *o, struct queue *events, struct conducto
     signal(SIGHUP, SIG_IGN); /* it may come again, before the session is closed */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return !c && w.interrupts ? ERR_INTERRUPTED : 0;
+}
+
+void watch_quietly(struct conductor *c, int signals)
+{
+    static const struct cli_options options;
+    struct watch w = {.o = &options, .c = c};
+    struct pollfd fds[] = {{.fd = conductor_fd(c), .events = POLLIN},
+                           {.fd = signals, .events = POLLIN}};
+    while (!fds[0].revents) {
+        if (poll(fds, 2, -1) < 0) /* EINTR: revents are as they were */
+            fds[1].revents = 0;
+        if (fds[1].revents)
+            read_signals(&w, signals);
+    }
 }

@@ -6,7 +6,8 @@
  * work on blocks: convolutions (grouped ones only if blocks do not straddle groups), pooling, LRN
  * of whole blocks, operators on elements, concatenations whose parts are whole blocks. Everything
  * else is plain. A value wanted in the other form is converted by a call of its own, once; where
- * both forms are the same bytes (1x1 images) nothing is done.
+ * both forms are the same bytes (1x1 images) nothing is done. Where that costs more than it gains
+ * groups can be told to flow plain all the same (regions.h).
  *
  * Padding lanes of a block hold whatever the operators make of zeros: finite numbers, which
  * weights that are zero there make harmless (see fuse.c: risks_lanes).
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "engine/model/plan.h"
+#include "engine/model/regions.h"
 
 /* More distinct kernels than any network has; bounds what a hostile file costs. */
 enum { MAX_TASKS = 10000 };
@@ -33,11 +35,13 @@ struct flow {
     struct err *e;
     int (*buffer)[2]; /* of each value: plain and blocked form, -1 where not there */
     int *native;      /* block in which each value is computed */
+    bool *plain;      /* of each group: whatever it could, it works on plain arrays */
 };
 
 /* ---- calls ---- */
 
-static int add_call(struct flow *f, const struct kernel *k)
+/* `group`: that it computes, or -1. */
+static int add_call(struct flow *f, const struct kernel *k, int group)
 {
     int tensor[KERNEL_SLOTS];
     if (f->tasks->nr >= MAX_TASKS)
@@ -58,6 +62,7 @@ static int add_call(struct flow *f, const struct kernel *k)
                 s->role == SLOT_CONST ? s->value : f->buffer[s->value][s->block > 1];
     }
     c->task = task_list_place(f->tasks, t);
+    c->group = group;
     return 0;
 }
 
@@ -128,7 +133,7 @@ static int convert(struct flow *f, int value, int block)
     k.slot[1] = (struct slot){.role = SLOT_OUTPUT, .shape = *s, .block = block, .value = value};
     k.op[0] = (struct kernel_op){.op.kind = OP_RELAYOUT, .nr_in = 1, .in = {0}, .out = 1};
     node_where(f, value, k.where, sizeof k.where);
-    return add_call(f, &k);
+    return add_call(f, &k, -1);
 }
 
 static int need_form(struct flow *f, int value, int block)
@@ -374,8 +379,9 @@ static void place_parts(struct flow *f, const struct node *n, struct choice c)
     f->native[n->out] = c.out;
 }
 
-static int emit_group(struct flow *f, const struct group *gr)
+static int emit_group(struct flow *f, int i)
 {
+    const struct group *gr = &f->gs.group[i];
     const struct node *n = f->g->node[gr->node[0]];
     if (n->op.kind == OP_RESHAPE) {
         int rc = need_form(f, n->in[0], 1);
@@ -383,7 +389,7 @@ static int emit_group(struct flow *f, const struct group *gr)
         add_buffer(f, n->out, 1, f->buffer[n->in[0]][0]);
         return rc;
     }
-    struct choice c = choose(f, gr);
+    struct choice c = f->plain[i] ? (struct choice){1, 1} : choose(f, gr);
     if (n->op.kind == OP_CONCAT && f->place && can_place(f, n, c)) {
         place_parts(f, n, c);
         return 0;
@@ -394,7 +400,7 @@ static int emit_group(struct flow *f, const struct group *gr)
         node_where(f, n->out, k->where, sizeof k->where);
         f->native[gr->result] = c.out;
         add_buffer(f, gr->result, c.out, -1);
-        rc = add_call(f, k);
+        rc = add_call(f, k, i);
     }
     free(k);
     return rc;
@@ -414,6 +420,11 @@ int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
     groups_make(&f.gs, g, f.block);
     f.buffer = arena_alloc(&f.gs.arena, (size_t)g->nr_values * sizeof *f.buffer);
     f.native = ARENA_ARRAY(&f.gs.arena, int, g->nr_values);
+    f.plain = ARENA_ARRAY(&f.gs.arena, bool, f.gs.nr + 1);
+    memset(f.plain, 0, (size_t)f.gs.nr + 1);
+    p->nr_groups = f.gs.nr;
+    if (o->plain)
+        rc = regions_read(o->plain, f.gs.nr, f.plain, e);
     for (int i = 0; i < g->nr_values; i++) {
         f.buffer[i][0] = f.buffer[i][1] = -1;
         f.native[i] = 1;
@@ -425,7 +436,7 @@ int plan_build(struct plan *p, struct graph *g, const struct model_options *o,
         p->buffer[b].is_outside = true;
     }
     for (int i = 0; i < f.gs.nr && !rc; i++)
-        rc = emit_group(&f, &f.gs.group[i]);
+        rc = emit_group(&f, i);
     for (int i = 0; i < g->nr_values && !rc; i++) {
         const struct value *v = g->value[i];
         if (v->is_output && !v->is_const)

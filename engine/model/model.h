@@ -23,6 +23,9 @@ struct model_options {
     int block; /* channel block of activations: float lanes of the target; 1 for plain layouts */
     /* Make kernels of all concatenations, also of those whose parts can be written in place. */
     bool copy_concat;
+    /* Which kernels flow plain although they could in blocks: a choice of regions.h, for this model
+     * and from outside. NULL: none. */
+    const char *plain;
     /* Sizes for what an ONNX file leaves free, one a line: NAME=1x3x224x224 of an input, all of its
      * dimensions; NAME=8 of a dimension that has a name. NULL: none. */
     const char *shapes;

@@ -35,6 +35,7 @@ struct plan_buffer {
  */
 struct plan_call {
     int task;
+    int group; /* of fuse.c, in their order; -1: converts a value to its other form */
     int operand[WL_MAX_TENSORS];
 };
 
@@ -43,6 +44,7 @@ struct plan {
     struct plan_buffer *buffer;
     struct plan_call *call;
     int nr_buffers, cap_buffers, nr_calls, cap_calls;
+    int nr_groups; /* some have no call: what moves nothing */
 };
 
 /* The graph must be finished and outlive the plan. Tasks are added to `tasks`, which may already

@@ -9,6 +9,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/model/plan.h"
+#include "engine/model/regions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,6 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run(&p, &l);
         else if (!e.code)
             abort();
+        struct regions regions = {0};
+        (void)regions_find(&regions, g, &o, &l, &e);
+        regions_release(&regions);
         plan_release(&p);
         task_list_release(&l);
         graph_free(g);
