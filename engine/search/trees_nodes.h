@@ -13,7 +13,7 @@
 
 #include "engine/search/trees.h"
 
-enum { TREE_DEPTH = 7, TREE_NODES = (1 << TREE_DEPTH) - 1, TREE_LEAVES = 1 << TREE_DEPTH };
+enum { TREE_DEPTH = 6, TREE_NODES = (1 << TREE_DEPTH) - 1, TREE_LEAVES = 1 << TREE_DEPTH };
 
 struct tree_node {
     float below; /* a row whose feature is below goes left */

@@ -64,7 +64,7 @@ struct survey *survey_start(const struct tune_options *o, const struct task_list
     struct tune_options few = options_of(o);
     board_init(&s->board);
     take_tasks(s, tasks, wanted);
-    s->sink = (struct event_sink){take_event, s};
+    s->sink = (struct event_sink){.emit = take_event, .ctx = s};
     s->conductor = conductor_start(&few, &s->tasks, device, &s->sink, NULL, e);
     if (s->conductor)
         return s;
