@@ -200,8 +200,8 @@ static bool set_flag(const struct space *s, const char *knob, struct candidate *
     return false;
 }
 
-/* Of an image that is padded, a register tile that covers whole rows leaves out the taps beside them,
- * and rows of padding are passed over; without padding there is nothing to skip. */
+/* Of an image that is padded, a register tile that covers whole rows leaves out the taps beside
+ * them, and rows of padding are passed over; without padding there is nothing to skip. */
 static void taps_on_padding_are_skipped(void **state)
 {
     (void)state;
@@ -230,7 +230,8 @@ static void taps_on_padding_are_skipped(void **state)
     }
     strbuf_release(&text);
     task_list_release(&list);
-    check_named("conv2d:C=5,H=9,W=16,K=6,R=3,S=3,pad=1,bias", 1, 60); /* in vectors along the rows */
+    check_named("conv2d:C=5,H=9,W=16,K=6,R=3,S=3,pad=1,bias", 1,
+                60); /* in vectors along the rows */
     check_named("maxpool:C=16,H=9,R=3,stride=2,pad=1", 8, 60);
     check_named("avgpool:C=16,H=9,R=3,stride=1,pad=1", 8, 60);
     check_named("depthwise:C=16,H=7,R=5,pad=2", 8, 60);
@@ -285,6 +286,101 @@ static void rows_in_vectors(void **state)
     check_named("dense:1x1x50,bias", 1, 40);
 }
 
+/* All that a program is made of, but the names of its variables. */
+static void describe(const struct loop_program *p, struct strbuf *out)
+{
+    loop_program_print(p, out);
+    for (int i = 0; i < p->nr_buffers; i++) {
+        const struct lp_buffer *b = &p->buffer[i];
+        strbuf_addf(out, "%s %d %d %d %lld:", b->name, b->scope, b->packed, b->per_thread,
+                    (long long)b->size);
+        for (int k = 0; b->packed && k < b->layout.nr_p; k++)
+            strbuf_addf(out, " %lld/%lld/%d", (long long)b->layout.p[k].extent,
+                        (long long)b->layout.p[k].coef, b->layout.p[k].dim);
+    }
+}
+
+struct described {
+    uint64_t twins;
+    struct strbuf text, code;
+};
+
+static void describe_candidate(const struct task *t, const struct space *s,
+                               const struct candidate *c, struct described *out)
+{
+    struct loop_program p;
+    struct err e = ERR_INIT;
+    assert_int_equal(lower(&t->wl, s, c, &p, &e), 0);
+    out->twins = s->sketch[c->sketch]->twins(s->sketch[c->sketch], c);
+    describe(&p, &out->text);
+    candidate_code(s, c, &out->code);
+    loop_program_release(&p);
+}
+
+/* Samples and their neighbours; returns how many were twins of others. */
+static int check_twins(const struct task *t, const struct sketch_target *target_)
+{
+    enum { SAMPLES = 12, MOST = 600 };
+    struct err e = ERR_INIT;
+    struct space space;
+    struct rng r;
+    space_init(&space);
+    assert_int_equal(sketches_of(&t->wl, target_, &space, &e), 0);
+    struct described *d = calloc(MOST, sizeof *d);
+    int nr = 0, twins = 0;
+    rng_seed(&r, 5);
+    for (int i = 0; i < SAMPLES; i++) {
+        struct candidate c;
+        struct neighbour *n;
+        assert_true(space_sample(&space, -1, &r, &c));
+        int near = space_neighbours(&space, &c, &n);
+        describe_candidate(t, &space, &c, &d[nr++]);
+        for (int k = 0; k < near && k < MOST / SAMPLES - 1; k++)
+            describe_candidate(t, &space, &n[k].c, &d[nr++]);
+        free(n);
+    }
+    for (int i = 0; i < nr; i++)
+        for (int k = 0; k < i; k++) {
+            if (d[i].twins != d[k].twins || strcmp(d[i].code.buf, d[k].code.buf) == 0)
+                continue;
+            twins++;
+            if (strcmp(strbuf_text(&d[i].text), strbuf_text(&d[k].text)) != 0)
+                fail_msg("%s: %s is no twin of %s:\n%s\n%s", t->name, d[i].code.buf, d[k].code.buf,
+                         d[i].text.buf, d[k].text.buf);
+        }
+    for (int i = 0; i < nr; i++) {
+        strbuf_release(&d[i].text);
+        strbuf_release(&d[i].code);
+    }
+    free(d);
+    space_release(&space);
+    return twins;
+}
+
+static void twins_are_the_same_program(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"matmul:24x40x36",      "matmul:24x40x36,const",
+                                       "conv2d:C=8,H=12,K=16", "conv2d:C=4,H=9,K=8,stride=2",
+                                       "depthwise:C=16,H=12",  "dense:1x60x48",
+                                       "conv2d:C=3,H=12,K=16", "conv2d:C=16,H=8,K=8,R=1,add,relu",
+                                       "softmax:6x24"};
+    int twins = 0, threaded_twins = 0;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        struct err e = ERR_INIT;
+        struct task_list list = {0};
+        struct model_options o = {.block = 8};
+        if (model_task_from_name(name[i], &o, &list, &e))
+            fail_msg("%s: %s", name[i], e.msg);
+        for (int k = 0; k < list.nr; k++) {
+            twins += check_twins(list.task[k], &target);
+            threaded_twins += check_twins(list.task[k], &threaded);
+        }
+        task_list_release(&list);
+    }
+    assert_true(twins > 500 && threaded_twins > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +390,7 @@ int main(void)
         cmocka_unit_test(rows_are_in_vectors_where_they_would_be_gathered),
         cmocka_unit_test(winograd_sketches_compute_the_convolution),
         cmocka_unit_test(winograd_in_strips_computes_the_convolution),
+        cmocka_unit_test(twins_are_the_same_program),
         cmocka_unit_test(taps_on_padding_are_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

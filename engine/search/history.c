@@ -49,9 +49,68 @@ void candset_release(struct candset *s)
     memset(s, 0, sizeof *s);
 }
 
+static int place_of(const struct idmap *m, uint64_t id)
+{
+    int mask = m->nr_places - 1, i = (int)(id & (uint64_t)mask);
+    while (m->index[i] && m->id[i] != id)
+        i = (i + 1) & mask;
+    return i;
+}
+
+int idmap_find(const struct idmap *m, uint64_t id)
+{
+    return m->nr ? m->index[place_of(m, id)] - 1 : -1;
+}
+
+/* At most half full. */
+static void idmap_grow(struct idmap *m)
+{
+    if (2 * (m->nr + 1) <= m->nr_places)
+        return;
+    struct idmap old = *m;
+    m->nr_places = old.nr_places ? old.nr_places * 2 : 64;
+    m->id = xcalloc((size_t)m->nr_places, sizeof *m->id);
+    m->index = xcalloc((size_t)m->nr_places, sizeof *m->index);
+    for (int i = 0; i < old.nr_places; i++) {
+        if (!old.index[i])
+            continue;
+        int at = place_of(m, old.id[i]);
+        m->id[at] = old.id[i];
+        m->index[at] = old.index[i];
+    }
+    free(old.id);
+    free(old.index);
+}
+
+int idmap_add(struct idmap *m, uint64_t id, int index)
+{
+    idmap_grow(m);
+    int i = place_of(m, id);
+    if (!m->index[i]) {
+        m->id[i] = id;
+        m->index[i] = index + 1;
+        m->nr++;
+    }
+    return m->index[i] - 1;
+}
+
+void idmap_release(struct idmap *m)
+{
+    free(m->id);
+    free(m->index);
+    memset(m, 0, sizeof *m);
+}
+
+uint64_t twins_of(const struct space *s, const struct candidate *c)
+{
+    const struct sketch *k = s->sketch[c->sketch];
+    return k->twins ? k->twins(k, c) : candidate_hash(c);
+}
+
 void history_init(struct history *h, const struct strategy_env *env)
 {
     memset(h, 0, sizeof *h);
+    h->space = env->space;
     for (int i = 0; i < env->nr_known; i++) {
         const struct observation *o = &env->known[i];
         if (candidate_valid(env->space, &o->c, NULL))
@@ -62,6 +121,7 @@ void history_init(struct history *h, const struct strategy_env *env)
 void history_release(struct history *h)
 {
     candset_release(&h->set);
+    idmap_release(&h->twins);
     free(h->fact);
     memset(h, 0, sizeof *h);
 }
@@ -76,7 +136,15 @@ int history_add(struct history *h, const struct candidate *c, int64_t trial,
     else if (!ok)
         return i;
     h->fact[i] = (struct fact){trial, status, ok ? cost_ns : INFINITY};
+    if (ok)
+        idmap_add(&h->twins, twins_of(h->space, c), i);
     return i;
+}
+
+int history_find(const struct history *h, const struct candidate *c)
+{
+    int i = candset_find(&h->set, c);
+    return i >= 0 ? i : idmap_find(&h->twins, twins_of(h->space, c));
 }
 
 struct ranked {
@@ -110,6 +178,12 @@ int history_best(const struct history *h, int max, int **out)
     return nr;
 }
 
+static void add_proposed(struct supply *s, const struct candidate *c)
+{
+    int i = candset_add(&s->proposed, c);
+    idmap_add(&s->twins, twins_of(s->env->space, c), i);
+}
+
 void supply_init(struct supply *s, const struct strategy_env *env, struct rng *rng)
 {
     memset(s, 0, sizeof *s);
@@ -117,26 +191,28 @@ void supply_init(struct supply *s, const struct strategy_env *env, struct rng *r
     s->rng = rng;
     space_walk_init(&s->walk, env->space, -1);
     for (int i = 0; i < env->nr_known; i++)
-        candset_add(&s->proposed, &env->known[i].c);
+        if (candidate_valid(env->space, &env->known[i].c, NULL))
+            add_proposed(s, &env->known[i].c);
 }
 
 void supply_release(struct supply *s)
 {
     candset_release(&s->proposed);
+    idmap_release(&s->twins);
     space_walk_release(&s->walk);
 }
 
 bool supply_is_new(const struct supply *s, const struct candidate *c)
 {
     const struct strategy_env *e = s->env;
-    return candset_find(&s->proposed, c) < 0 && !(e->seen && e->seen(e->ctx, c));
+    return idmap_find(&s->twins, twins_of(e->space, c)) < 0 && !(e->seen && e->seen(e->ctx, c));
 }
 
 bool supply_take(struct supply *s, const struct candidate *c)
 {
     if (!supply_is_new(s, c))
         return false;
-    candset_add(&s->proposed, c);
+    add_proposed(s, c);
     return true;
 }
 

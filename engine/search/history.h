@@ -28,6 +28,22 @@ int candset_find(const struct candset *s, const struct candidate *c);
 int candset_add(struct candset *s, const struct candidate *c);
 void candset_release(struct candset *s);
 
+/* The first index that came with a number; a zeroed struct is valid and empty. */
+struct idmap {
+    uint64_t *id;
+    int *index; /* + 1, 0 where the place is free; open addressing */
+    int nr, nr_places;
+};
+
+/* The index, -1 where the number is not in the map. */
+int idmap_find(const struct idmap *m, uint64_t id);
+/* The same after adding it with `index` where it was not yet in the map. */
+int idmap_add(struct idmap *m, uint64_t id, int index);
+void idmap_release(struct idmap *m);
+
+/* What a candidate and its twins (struct sketch) have in common. */
+uint64_t twins_of(const struct space *s, const struct candidate *c);
+
 struct fact {
     int64_t trial;
     enum trial_status status;
@@ -36,8 +52,10 @@ struct fact {
 
 /* The trials known, one a candidate; a zeroed struct is valid and empty. */
 struct history {
+    const struct space *space;
     struct candset set;
     struct fact *fact; /* of set.v[i] */
+    struct idmap twins; /* of the trials that are ok: indices */
     int cap;
 };
 
@@ -49,14 +67,18 @@ void history_release(struct history *h);
 int history_add(struct history *h, const struct candidate *c, int64_t trial,
                 enum trial_status status, double cost_ns);
 
+/* Index of the trial of a candidate, or of a twin that is ok; -1 where there is neither. */
+int history_find(const struct history *h, const struct candidate *c);
+
 /* Indices of the trials that are ok, fastest first, at most `max`; the caller frees *out. */
 int history_best(const struct history *h, int max, int **out);
 
-/* Candidates that are neither trials of the task nor proposed before. */
+/* Candidates that are neither trials of the task nor proposed before, and no twins of such. */
 struct supply {
     const struct strategy_env *env; /* the strategy's own copy */
     struct rng *rng;
     struct candset proposed;
+    struct idmap twins; /* of those */
     struct space_walk walk;
     bool empty;
 };

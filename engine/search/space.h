@@ -83,6 +83,9 @@ struct sketch {
      * is an estimate of the cost in some unit that all sketches of a space have in common. Pure; any
      * thread. */
     int (*features)(const struct sketch *k, const struct candidate *c, float (*row)[FEATURES]);
+    /* NULL, or a number that valid candidates have in common which are the same program: they differ
+     * in what makes no difference. Of the whole space, not only of the sketch. Pure; any thread. */
+    uint64_t (*twins)(const struct sketch *k, const struct candidate *c);
 };
 
 struct space {

@@ -3,7 +3,8 @@
  * Droplet search: coordinate descent from the best candidates known.
  *
  * Words. The *incumbent* is the point of the descent. Its *ring* are all valid neighbours: one step
- * in one knob, both ways. A *probe* is a point to measure against the incumbent, of the ring or
+ * in one knob, both ways, from it or from a twin of it (struct sketch): all programs that are one
+ * step away, each once. A *probe* is a point to measure against the incumbent, of the ring or
  * beyond it. A *descent* runs from a *start* until it *converges*: until every probe of the ring
  * has been a trial and none was better.
  *
@@ -48,6 +49,7 @@ enum {
     NEW_STARTS = 4,    /* and once more for each later descent */
     PAIR_STEPS = 8,    /* the steps combined, and the pairs made of them */
     MAX_PAIRS = 16,
+    MAX_TWINS = 16, /* of an incumbent, whose steps are looked at */
 };
 
 static const double KNOWN_GAIN = 0.05, PAIR_MIN_GAIN = -0.2, START_MAX_RATIO = 2;
@@ -116,7 +118,8 @@ static void report(const struct strategy *s, int64_t trial, int64_t incumbent, e
     s->env.decided(s->env.ctx, &d);
 }
 
-/* A point that is a trial already needs none: what is known of it is taken over. */
+/* A point that is a trial already, or the twin of one, needs none: what is known of it is taken
+ * over. */
 static struct probe *add_probe(struct strategy *s, const struct candidate *c,
                                const struct candidate *via, enum origin origin, int knob, int dir)
 {
@@ -134,7 +137,7 @@ static struct probe *add_probe(struct strategy *s, const struct candidate *c,
     if (supply_is_new(&s->supply, c))
         return p;
     p->state = PROBE_JUDGED;
-    p->fact = candset_find(&s->history.set, c);
+    p->fact = history_find(&s->history, c);
     if (p->fact >= 0 && s->incumbent >= 0 && isfinite(s->history.fact[p->fact].cost_ns))
         p->gain = 1 - s->history.fact[p->fact].cost_ns / incumbent_ns(s);
     return p;
@@ -205,25 +208,62 @@ static int speculate(struct strategy *s, const struct probe *won, const struct n
     return i;
 }
 
+/* Steps that lead to different programs. */
+struct steps {
+    struct neighbour *v;
+    struct candidate *from;
+    int nr, cap;
+    struct candset twins; /* of the incumbent, which comes first */
+    struct idmap had;
+};
+
+static void add_steps(const struct strategy *s, int twin, struct steps *out)
+{
+    const struct candidate from = out->twins.v[twin];
+    uint64_t here = twins_of(s->env.space, &from);
+    struct neighbour *n;
+    int nr = space_neighbours(s->env.space, &from, &n);
+    for (int i = 0; i < nr; i++) {
+        uint64_t id = twins_of(s->env.space, &n[i].c);
+        if (id == here) {
+            if (out->twins.nr < MAX_TWINS)
+                candset_add(&out->twins, &n[i].c);
+            continue;
+        }
+        if (idmap_add(&out->had, id, out->nr) != out->nr)
+            continue;
+        GROW(out->v, out->nr, out->cap);
+        out->from = xrealloc(out->from, (size_t)out->cap * sizeof *out->from);
+        out->from[out->nr] = from;
+        out->v[out->nr++] = n[i];
+    }
+    free(n);
+}
+
 /* Makes the probes of the incumbent's ring; `won` is the probe that led here, or NULL. */
 static void open_ring(struct strategy *s, const struct probe *won)
 {
+    struct steps ring = {0};
     s->stage = STAGE_RING;
     s->nr_probes = 0;
-    const struct candidate here = *point(s, s->incumbent);
-    candset_add(&s->incumbents, &here);
-    struct neighbour *ring;
-    int nr = space_neighbours(s->env.space, &here, &ring);
-    int *order = xmalloc((size_t)nr * sizeof *order);
-    order_ring(s, ring, nr, order);
-    int first = won ? speculate(s, won, ring, nr) : -1;
-    for (int i = 0; i < nr; i++) {
-        const struct neighbour *n = &ring[order[i]];
+    candset_add(&s->incumbents, point(s, s->incumbent));
+    candset_add(&ring.twins, point(s, s->incumbent));
+    for (int i = 0; i < ring.twins.nr; i++)
+        add_steps(s, i, &ring);
+    int *order = xmalloc(((size_t)ring.nr + 1) * sizeof *order);
+    order_ring(s, ring.v, ring.nr, order);
+    int first = won ? speculate(s, won, ring.v, ring.nr) : -1;
+    for (int i = 0; i < ring.nr; i++) {
+        const struct neighbour *n = &ring.v[order[i]];
         if (order[i] != first)
-            set_note(add_probe(s, &n->c, &here, ORIGIN_NEIGHBOUR, n->knob, n->dir), n->text, "");
+            set_note(add_probe(s, &n->c, &ring.from[order[i]], ORIGIN_NEIGHBOUR, n->knob, n->dir),
+                     n->text, "");
     }
     free(order);
-    free(ring);
+    free(ring.v);
+    free(ring.from);
+    candset_release(&ring.twins);
+    idmap_release(&ring.had);
     s->family = count_waiting(s);
 }
 

@@ -75,7 +75,7 @@ struct pick {
 struct picks {
     struct pick *v;
     int nr, max, age;
-    struct candset had;
+    struct idmap had;
 };
 
 struct strategy {
@@ -193,12 +193,12 @@ static void push(struct picks *h, const struct pick *p)
     }
 }
 
-/* Every individual enters once at most: candidates that were in before keep their place. */
+/* Every individual enters once at most: those that were in before, or a twin, keep their place. */
 static void compete(struct strategy *s, const struct population *p, struct picks *h)
 {
     for (int i = 0; i < p->nr && h->max > 0; i++) {
         int before = h->had.nr;
-        candset_add(&h->had, &p->c[i]);
+        idmap_add(&h->had, twins_of(s->env.space, &p->c[i]), i);
         if (h->had.nr == before || !supply_is_new(&s->supply, &p->c[i]))
             continue;
         push(h, &(struct pick){p->c[i], p->root[i], p->knob[i], p->score[i], h->age++});
@@ -366,7 +366,7 @@ static int evolve(struct strategy *s, int want, struct proposal *out)
             to_proposal(s, &picks.v[i], &out[nr++]);
     }
     free(picks.v);
-    candset_release(&picks.had);
+    idmap_release(&picks.had);
     population_release(&a);
     population_release(&b);
     return nr;

@@ -40,7 +40,10 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
     if (extent <= 1)
         return;
     const char *name = L->w->stage[L->n->anchor].axis[axis];
-    int var = lower_new_var(L, name, level);
+    int before = 0;
+    for (int i = 0; i < L->nr_loops; i++)
+        before += L->loop[i].axis == axis;
+    int var = lower_new_var(L, name, before);
     if (L->failed)
         return;
     L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride, false};
@@ -84,19 +87,11 @@ static void make_loops(struct lowering *L)
 {
     const struct wl_stage *s = &L->w->stage[L->n->anchor];
     const struct nest_shape *sh = &L->sh;
-    int order[WL_MAX_AXES], nr_s = s->nr_spatial;
-    nest_order(L->n, L->c, order);
+    struct nest_loop around[NEST_LOOPS];
+    int nr_s = s->nr_spatial, nr = nest_loops(L->n, L->c, sh, around);
     lower_begin_axes(L);
-    for (int level = 0; level < 2; level++)
-        for (int i = 0; i < nr_s; i++) {
-            const int64_t *f = sh->s[order[i]];
-            add_loop(L, order[i], level ? L_S1 : L_S0, f[level],
-                     level ? f[2] * f[3] : f[1] * f[2] * f[3]);
-        }
-    for (int i = 0; i < s->nr_reduce; i++)
-        add_loop(L, nr_s + i, L_R0, sh->r[i][0], sh->r[i][1]);
-    for (int i = 0; i < nr_s; i++)
-        add_loop(L, order[i], L_S2, sh->s[order[i]][2], sh->s[order[i]][3]);
+    for (int i = 0; i < nr; i++)
+        add_loop(L, around[i].axis, around[i].level, around[i].extent, around[i].stride);
     for (int level = L_R1; level <= L_RU; level++)
         for (int i = 0; i < s->nr_reduce; i++) {
             bool across = nr_s + i == L->n->across;

@@ -9,8 +9,6 @@
 #include "engine/tensor/plan.h"
 #include "engine/tensor/sketch.h"
 
-enum level { L_S0, L_S1, L_R0, L_S2, L_R1, L_RU, L_S3, L_LANE, NR_LEVELS };
-
 /* One loop of the nest that is being lowered. */
 struct loop_var {
     int var, axis;

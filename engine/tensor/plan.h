@@ -9,6 +9,10 @@
 /* Where a producer or a packed copy is computed; the values of the at_ and pack_ knobs. */
 enum place { PLACE_INLINE, PLACE_ROOT, PLACE_S0, PLACE_S1, PLACE_R0 };
 
+/* Where a loop stands: around the register tile, inside it (the steps of the reduction, those
+ * unrolled), of the tile, and its lanes. */
+enum level { L_S0, L_S1, L_R0, L_S2, L_R1, L_RU, L_S3, L_LANE, NR_LEVELS };
+
 enum { PLAN_MAX_PRODUCERS = 6, PLAN_MAX_PACKS = 4 };
 
 struct producer {
@@ -90,6 +94,23 @@ void nest_shape(const struct nest_plan *n, const struct candidate *c, struct nes
 
 /* The order of the spatial axes at S0, S1 and S2: as permuted, what is not permuted in place. */
 void nest_order(const struct nest_plan *n, const struct candidate *c, int order[WL_MAX_AXES]);
+
+/* A loop around the register tile. */
+struct nest_loop {
+    int axis;
+    enum level level;
+    int64_t extent, stride;
+};
+enum { NEST_LOOPS = WL_MAX_AXES * 4 };
+
+/* The loops around the register tile, outermost first, those of one step left out; loops of an axis
+ * that follow each other with nothing between them are one, at the level of the innermost. Returns
+ * their number, at most NEST_LOOPS. */
+int nest_loops(const struct nest_plan *n, const struct candidate *c, const struct nest_shape *sh,
+               struct nest_loop *out);
+
+/* The `twins` of these sketches. */
+uint64_t sketch_twins(const struct sketch *k, const struct candidate *c);
 
 /* What axis `a` of the anchor covers inside `place`: the extent of its loops below it. */
 int64_t nest_inner_extent(const struct nest_plan *n, const struct nest_shape *sh, int a,

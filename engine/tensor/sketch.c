@@ -607,6 +607,7 @@ static bool add_sketch(const char *name, const struct workload *w,
     plan_nests(p);
     k->user = p;
     k->features = sketch_features;
+    k->twins = sketch_twins;
     for (int i = 0; i < p->nr_nests; i++) {
         plan_transform(&p->nest[i]);
         if (p->nest[i].transform.matrix)

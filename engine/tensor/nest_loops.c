@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loops around a register tile, and which candidates share them.
+ *
+ * A split has more levels than a program has use for. Where nothing is made between two levels,
+ * 27 steps of one and none of the other, or 9 and 3, are the same loop; loops of one step have no
+ * order; and a body can only be unrolled by a divisor. Candidates that differ in nothing else are
+ * *twins*: they become the same program. In a ring of neighbours nearly half are twins of each
+ * other or of trials, so it is told beforehand (sketch_twins), and none is measured twice.
+ */
+#include "engine/tensor/plan.h"
+
+#include <string.h>
+
+#include "engine/base/hash.h"
+
+static bool is_made_at(const struct nest_plan *n, const struct candidate *c, enum place place)
+{
+    for (int i = 0; i < n->nr_producers; i++)
+        if (knob_place(n->plan, n->producer[i].knob, c) == place)
+            return true;
+    for (int i = 0; i < n->nr_packs; i++)
+        if (knob_place(n->plan, n->pack[i].knob, c) == place)
+            return true;
+    return false;
+}
+
+/* Levels between whose loops and the next level's there is nothing: as bits. */
+static unsigned open_levels(const struct nest_plan *n, const struct candidate *c,
+                            const struct nest_shape *sh)
+{
+    bool parallel = n->plan->target.threads > 1; /* the loops of S0 are */
+    unsigned open = 0;
+    if (!parallel && !is_made_at(n, c, PLACE_S0))
+        open |= 1u << L_S0;
+    if (!is_made_at(n, c, PLACE_S1))
+        open |= 1u << L_S1;
+    if (sh->r0_trips <= 1 && !is_made_at(n, c, PLACE_R0))
+        open |= 1u << L_R0;
+    return open;
+}
+
+static bool are_one(const struct nest_loop *outer, const struct nest_loop *inner, unsigned open)
+{
+    for (int level = outer->level; level < (int)inner->level; level++)
+        if (!(open >> level & 1))
+            return false;
+    return outer->axis == inner->axis;
+}
+
+static void add(struct nest_loop *out, int *nr, const struct nest_loop *l, unsigned open)
+{
+    struct nest_loop *last = *nr ? &out[*nr - 1] : NULL;
+    if (l->extent <= 1)
+        return;
+    if (!last || !are_one(last, l, open)) {
+        out[(*nr)++] = *l;
+        return;
+    }
+    last->extent *= l->extent;
+    last->stride = l->stride;
+    last->level = l->level;
+}
+
+int nest_loops(const struct nest_plan *n, const struct candidate *c, const struct nest_shape *sh,
+               struct nest_loop *out)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    unsigned open = open_levels(n, c, sh);
+    int order[WL_MAX_AXES], nr = 0;
+    nest_order(n, c, order);
+    for (enum level level = L_S0; level <= L_S2; level++) {
+        for (int i = 0; level == L_R0 && i < s->nr_reduce; i++)
+            add(out, &nr, &(struct nest_loop){s->nr_spatial + i, L_R0, sh->r[i][0], sh->r[i][1]},
+                open);
+        int at = level == L_S2 ? 2 : (int)level;
+        for (int i = 0; level != L_R0 && i < s->nr_spatial; i++) {
+            const int64_t *f = sh->s[order[i]];
+            int64_t stride = 1;
+            for (int k = at + 1; k < 4; k++)
+                stride *= f[k];
+            add(out, &nr, &(struct nest_loop){order[i], level, f[at], stride}, open);
+        }
+    }
+    return nr;
+}
+
+static uint64_t hash_int(uint64_t h, int64_t x)
+{
+    return hash64(h, &x, sizeof x);
+}
+
+/* Levels between which there is nothing are one. */
+static uint64_t hash_loops(uint64_t h, const struct nest_plan *n, const struct candidate *c,
+                           const struct nest_shape *sh)
+{
+    struct nest_loop loop[NEST_LOOPS];
+    unsigned open = open_levels(n, c, sh);
+    int nr = nest_loops(n, c, sh, loop);
+    for (int i = 0; i < nr; i++) {
+        int level = loop[i].level;
+        while (open >> level & 1)
+            level++;
+        h = hash_int(h, level);
+        h = hash_int(h, loop[i].axis);
+        h = hash_int(h, loop[i].extent);
+    }
+    return hash_int(h, nr);
+}
+
+static uint64_t hash_nest(uint64_t h, const struct nest_plan *n, const struct candidate *c)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    struct nest_shape sh;
+    nest_shape(n, c, &sh);
+    h = hash_loops(h, n, c, &sh);
+    for (int a = 0; a < s->nr_spatial; a++)
+        h = hash_int(h, sh.s[a][3]);
+    for (int i = 0; i < s->nr_reduce; i++) {
+        h = hash_int(h, sh.r[i][1]);
+        h = hash_int(h, sh.unrolled[i]);
+    }
+    return h;
+}
+
+/* The knobs that are told by the loops. */
+static uint64_t loop_knobs(const struct nest_plan *n)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    uint64_t set = 0;
+    for (int a = 0; a < s->nr_spatial + s->nr_reduce; a++)
+        set |= n->tile_knob[a] >= 0 ? UINT64_C(1) << n->tile_knob[a] : 0;
+    set |= n->order_knob >= 0 ? UINT64_C(1) << n->order_knob : 0;
+    return set | (n->unroll_knob >= 0 ? UINT64_C(1) << n->unroll_knob : 0);
+}
+
+uint64_t sketch_twins(const struct sketch *k, const struct candidate *c)
+{
+    const struct plan *p = k->user;
+    uint64_t told = 0, h = hash_int(HASH64_INIT, c->sketch);
+    for (int i = 0; i < p->nr_nests; i++)
+        if (!p->nest[i].transform.matrix) {
+            h = hash_nest(h, &p->nest[i], c);
+            told |= loop_knobs(&p->nest[i]);
+        }
+    for (int i = 0; i < k->nr_knobs; i++) {
+        const struct knob *x = &k->knob[i];
+        if (!(told >> i & 1))
+            h = hash64(h, c->v + x->slot, (size_t)x->nr_slots * sizeof *c->v);
+    }
+    return h;
+}
