@@ -77,14 +77,22 @@ bool timing_settled(double before_ns, double call_ns, double spent_ns)
            (spent_ns >= settle_ns && call_ns > before_ns * (1 - settle_gain));
 }
 
-/* A first idea of the time of one call; *calls gets how many were made for it. */
-static double guess(const struct timed_kernel *k, int64_t *calls)
+/* Calls until the kernel is settled; the time of the last one. */
+static double settle(const struct timed_kernel *k)
 {
-    double start = now_ns(), before = INFINITY, call_ns = slice(k, *calls = 1);
+    double start = now_ns(), before = INFINITY, call_ns = slice(k, 1);
     while (!timing_settled(before, call_ns, now_ns() - start)) {
         before = call_ns;
         call_ns = slice(k, 1);
     }
+    return call_ns;
+}
+
+/* A first idea of the time of one call; *calls gets how many were made for it. */
+static double guess(const struct timed_kernel *k, int64_t *calls)
+{
+    double call_ns = settle(k);
+    *calls = 1;
     while (call_ns * (double)*calls < min_guess_ns && *calls < 1 << 20)
         call_ns = slice(k, *calls *= 2);
     return call_ns;
@@ -191,16 +199,18 @@ void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits
         timing_plan(call_ns, nr, mediocre ? limits->fill_ns / 4 : limits->fill_ns);
     if (mediocre && plan.rounds > 2)
         plan.rounds = 2;
+    /* Without a cut kernel 0 challenges nobody: all that is planned is measured, no more, and as
+     * the kernel is by itself. A challenger and its incumbent find the caches equally spoilt. */
+    bool challenge = nr == 2 && limits->cut_ns > 0, alone = !(limits->cut_ns > 0);
     double round_ns = 0;
     for (int i = 0; i < nr; i++) {
         round_ns += call_ns[i] * (double)(plan.calls[i] + k[i].settles);
+        round_ns += k[i].settles && alone ? settle_most_ns : 0;
         if (plan.calls[i] != 1)
             guess_is_slice = false;
     }
     /* a slow call is not made twice where once would do */
     int first = guess_is_slice ? 1 : 0;
-    /* Without a cut kernel 0 challenges nobody: all that is planned is measured, no more. */
-    bool challenge = nr == 2 && limits->cut_ns > 0;
     int most = challenge && plan.rounds < PROMISING_ROUNDS ? PROMISING_ROUNDS : plan.rounds;
     for (int r = first; r < most; r++) {
         if (challenge && (is_slower(out) || (r >= plan.rounds && !looks_faster(out))))
@@ -209,6 +219,8 @@ void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits
             break;
         for (int j = 0; j < nr; j++) {
             int i = r % 2 ? nr - 1 - j : j;
+            if (k[i].settles && alone)
+                settle(&k[i]);
             out->sample_ns[i][r] = slice(&k[i], plan.calls[i]);
         }
         out->nr_samples = r + 1;

@@ -25,8 +25,9 @@ struct cold_range {
 struct timed_kernel {
     void (*call)(void *const *buf);
     void *const *buf;
-    /* Is called once more, untimed, before every slice: kernels that take turns would find each
-     * other's data in a cache that holds the data of one alone. */
+    /* Is called once more, untimed, before every slice, and where none challenges another until it
+     * is settled: kernels that take turns find each other's data in a cache that holds the data of
+     * one alone. */
     bool settles;
     /* Taken out of the caches before every call, which is then timed by itself. */
     int nr_cold;

@@ -569,13 +569,13 @@ static void slow_call(void *const *buf)
 }
 
 /* The fewest calls of a kernel in a row, after the first guesses. */
-static int shortest_turn(bool settles)
+static int shortest_turn(bool settles, double cut_ns)
 {
     char a = 'a', b = 'b';
     void *buf[2] = {&a, &b};
     struct timed_kernel k[2] = {{.call = slow_call, .buf = &buf[0], .settles = settles},
                                 {.call = slow_call, .buf = &buf[1], .settles = settles}};
-    struct timing_limits limits = {.fill_ns = ms, .budget_ns = INT64_MAX / 4};
+    struct timing_limits limits = {.fill_ns = ms, .cut_ns = cut_ns, .budget_ns = INT64_MAX / 4};
     struct timing t;
     calls.nr = 0;
     timing_run(k, 2, &limits, &t);
@@ -594,8 +594,16 @@ static int shortest_turn(bool settles)
 static void test_kernels_that_settle_are_called_before_their_slices(void **state)
 {
     (void)state;
-    assert_int_equal(shortest_turn(false), 2);
-    assert_int_equal(shortest_turn(true), 4);
+    assert_int_equal(shortest_turn(false, 0), 2);
+    assert_int_equal(shortest_turn(false, 1e12), 2);
+    assert_int_equal(shortest_turn(true, 1e12), 4);
+}
+
+/* A kernel of 14 MB took half as long again beside two others as by itself. */
+static void test_finalists_are_timed_as_each_is_by_itself(void **state)
+{
+    (void)state;
+    assert_in_range(shortest_turn(true, 0), 6, 1000);
 }
 
 static void test_last_cache_has_a_size(void **state)
@@ -616,8 +624,8 @@ static void test_comparison_finds_the_worst_element(void **state)
     got[40] += 1e-4f;
     int64_t at;
     double error = task_error(task, got, want, N, &at);
-    struct comparison c = compare_output(got, want, NULL, N,
-                                         tolerance_of(want, NULL, N, task->reduce_length));
+    struct comparison c =
+        compare_output(got, want, NULL, N, tolerance_of(want, NULL, N, task->reduce_length));
     assert_true(fabs(c.error - error) <= 1e-9 * error);
     assert_int_equal(c.at, at);
     assert_int_equal(c.at, 40);
@@ -665,6 +673,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_regions_of_all_sizes),
         cmocka_unit_test(test_timing_plan),
         cmocka_unit_test(test_sampling_waits_while_calls_get_faster),
+        cmocka_unit_test(test_finalists_are_timed_as_each_is_by_itself),
         cmocka_unit_test(test_kernels_that_settle_are_called_before_their_slices),
         cmocka_unit_test(test_last_cache_has_a_size),
         cmocka_unit_test(test_comparison_finds_the_worst_element),
