@@ -4,14 +4,15 @@
  *
  * A *layer* is one named workload with its operands and its expected output, computed once. An
  * *entrant* is one implementation of it that already holds its operands in the layout it likes:
- * a peer library, squall's tuned kernel, or the cores' FMA peak, which does no work of the layer
- * but is timed at the same moments. The entrants of a layer are timed in turn, slice by slice.
+ * a peer library, squall's tuned kernel, or what the cores can do at most, their FMA peak and, of
+ * layers that memory may bound, how fast they read it: these do no work of the layer but are timed at
+ * the same moments. The entrants of a layer are timed in turn, slice by slice.
  *
  *   kernels.c   options, layers                   openblas.c  OpenBLAS, in processes of its own
  *   rounds.c    the timing                        onednn.c    oneDNN, in this process
  *   layers.c    a layer from its workload's name  tuned.c     squall's kernels, by their codes
  *   cores.c     the cores and the threads         round_trip.c  how near two cores are
- *   peak.c      the FMA peak                      report.c    the tables, and JSON
+ *   peak.c      the FMA peak, and memory          report.c    the tables, and JSON
  */
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
@@ -27,13 +28,13 @@ enum { MAX_ENTRANTS = 10, MAX_LAYERS = 32, MAX_CODES = 4, MAX_ROUNDS = 200, MAX_
 
 enum layer_kind { LAYER_MATMUL, LAYER_DENSE, LAYER_CONV, LAYER_DEPTHWISE, NR_LAYER_KINDS };
 
-enum entrant_role { ENTRANT_PEAK, ENTRANT_PEER, ENTRANT_SQUALL };
+enum entrant_role { ENTRANT_PEAK, ENTRANT_MEMORY, ENTRANT_PEER, ENTRANT_SQUALL };
 
 struct entrant {
     const char *name;  /* a column of the table */
     char detail[160];  /* which kernel the library chose; the candidate's code */
     enum entrant_role role;
-    double flops;      /* of one call */
+    double flops;      /* of one call; ENTRANT_MEMORY: bytes */
     void (*call)(void *ctx);
     /* Set instead of `call` where the calls happen in another process; as bench_slice(), or < 0. */
     double (*slice)(void *ctx, int64_t calls);
@@ -107,8 +108,10 @@ int layer_rounds(struct layer *l, int rounds, double slice_ns, struct err *e);
 /* round_trip.c */
 double round_trip_ns(int cpu_a, int cpu_b);
 
-/* peak.c: nothing is added where the processor has no FMA. */
+/* peak.c: nothing is added where the processor has no FMA. Memory is only added to layers that do few
+ * operations for a byte. */
 void peak_enter(struct layer *l);
+void memory_enter(struct layer *l);
 const char *peak_name(void);
 
 /* openblas.c. Processes are started before any thread or library of this one is (they are forks),

@@ -221,6 +221,7 @@ static int enter_all(struct bench *b, int number, double slice_ns, struct err *e
     struct layer *l = b->layer[number];
     int rc = 0;
     peak_enter(l);
+    memory_enter(l);
     bool product = l->kind == LAYER_MATMUL || l->kind == LAYER_DENSE;
     for (int i = 0; i < 2 && product && !rc; i++)
         rc = openblas_enter(b->openblas[i], l, number, e);

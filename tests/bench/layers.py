@@ -71,7 +71,7 @@ def digest(network, times, result):
     for entrant in layer["entrants"]:
         by.setdefault(family(entrant), []).append(entrant)
     first = {kind: best(by.get(kind, [])) for kind in
-             ("squall", "onednn", "winograd", "openblas", "peak")}
+             ("squall", "onednn", "winograd", "openblas", "peak", "memory")}
     peers = [first[kind] for kind in ("onednn", "winograd", "openblas") if first[kind]]
     trips = layer["round_trip_ns"]
     row = {
@@ -85,6 +85,9 @@ def digest(network, times, result):
         "to_openblas": ratio(first["openblas"], first["squall"]),
         "spread": max((e["spread"] for e in peers + [first["squall"]] if e), default=0),
     }
+    if first["memory"] and first["squall"]:
+        row["gb_per_s"] = layer["bytes"] / first["squall"]["median_ns"]
+        row["of_memory"] = row["gb_per_s"] / first["memory"]["gflops"]
     for kind, entrant in first.items():
         row[kind] = entrant and {key: entrant[key] for key in
                                  ("name", "detail", "median_ns", "gflops", "error")}
@@ -125,6 +128,8 @@ def note(row):
     notes = []
     if row["best_peer"]:
         notes.append(row["best_peer"])
+    if row.get("of_memory"):
+        notes.append(f"{row['gb_per_s']:.0f} GB/s, {row['of_memory']:.2f} of memory's")
     if row["spread"] > 0.05:
         notes.append(f"noisy {row['spread'] * 50:.0f}%")
     if row["busy_percent"] > 10:

@@ -102,6 +102,17 @@ static void print_kind(const struct report *r, enum layer_kind kind)
     }
 }
 
+/* What a call must read and write at least. */
+static double bytes(const struct layer *l)
+{
+    const struct workload *w = &l->task->wl;
+    double sum = 0;
+    for (int t = 0; t < w->nr_tensors; t++)
+        if (w->tensor[t].role != WL_TEMP)
+            sum += (double)layout_logical_size(&w->tensor[t].layout) * sizeof(float);
+    return sum;
+}
+
 static void print_notes(const struct report *r)
 {
     printf("\n");
@@ -116,6 +127,10 @@ static void print_notes(const struct report *r)
             const struct entrant *en = &l->entrant[k];
             if (en->role == ENTRANT_PEAK)
                 continue;
+            if (en->role == ENTRANT_MEMORY) {
+                printf("  %-16s %10.1f GB/s\n", en->name, gflops(en));
+                continue;
+            }
             printf("  %-16s %10.1f us +-%4.1f%%  %s%s\n", en->name, en->median_ns / 1e3,
                    en->spread * 50, en->detail, en->spread > noisy ? "  (noisy)" : "");
         }
@@ -148,7 +163,7 @@ static json_t *numbers(const double *v, int n)
 static json_t *entrant_json(const struct layer *l, const struct entrant *en)
 {
     double peer = best_peer(l), peak = gflops(find(l, "peak"));
-    static const char *const role[] = {"peak", "peer", "squall"};
+    static const char *const role[] = {"peak", "memory", "peer", "squall"};
     json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "name", en->name, "role",
                           role[en->role], "detail", en->detail, "gflops", gflops(en), "median_ns",
                           en->median_ns, "spread", en->spread, "error", en->error, "calls",
@@ -170,9 +185,10 @@ void report_json(const struct report *r)
         for (int k = 0; k < l->nr_entrants; k++)
             json_array_append_new(entrants, entrant_json(l, &l->entrant[k]));
         json_array_append_new(layers,
-                              json_pack("{s:s, s:s, s:f, s:o, s:o}", "workload", l->name, "kind",
-                                        kinds[l->kind], "flops", l->task->wl.flops, "round_trip_ns",
-                                        numbers(l->trip_ns, l->nr_trips), "entrants", entrants));
+                              json_pack("{s:s, s:s, s:f, s:f, s:o, s:o}", "workload", l->name,
+                                        "kind", kinds[l->kind], "flops", l->task->wl.flops, "bytes",
+                                        bytes(l), "round_trip_ns", numbers(l->trip_ns, l->nr_trips),
+                                        "entrants", entrants));
     }
     json_t *cpus = json_array();
     for (int i = 0; i < r->cores->nr; i++)
