@@ -387,6 +387,43 @@ static void unanswered_proposals_do_not_stop_the_descent(void **state)
     world_free(w);
 }
 
+/* Of the tile nothing but its innermost level makes a difference. */
+static uint64_t same_but_for_the_last(const struct sketch *k, const struct candidate *c)
+{
+    (void)k;
+    return (uint64_t)c->v[3] << 32 | (uint32_t)c->v[4];
+}
+
+static double cost_of_the_last(const struct world *w, const struct candidate *c)
+{
+    (void)w;
+    return 1000 + 100 * fabs(log2((double)c->v[3]) - 6) + 10 * abs(c->v[4] - 3);
+}
+
+static void twins_are_tried_once_and_their_steps_are_seen(void **state)
+{
+    (void)state;
+    static const int64_t unroll[] = {0, 16, 64, 256, 512};
+    for (int twins = 0; twins < 2; twins++) {
+        struct world *w = world_new(0, cost_of_the_last, 1);
+        struct sketch *k = space_sketch(&w->space, "tile");
+        sketch_split(&w->space, k, "tile", 256, 4, 0);
+        sketch_ordinal(&w->space, k, "unroll", LEN(unroll), unroll);
+        k->start = (struct candidate){.nr = 5, .v = {256, 1, 1, 1, 0}};
+        k->twins = twins ? same_but_for_the_last : NULL;
+        know(w, &k->start);
+        assert_string_equal(run(w, "droplet", 1, 4, 2000), "converged");
+        assert_true(w->best_ns == 1000);
+        for (int i = 0; i < w->asked_nr && twins; i++)
+            for (int j = 0; j < i; j++)
+                assert_true(same_but_for_the_last(k, &w->asked[i].c) !=
+                            same_but_for_the_last(k, &w->asked[j].c));
+        /* 9 tiles of 5 ways to unroll are all there is; 165 candidates a tile are as many */
+        assert_true(twins ? w->asked_nr < 45 : w->asked_nr > 60);
+        world_free(w);
+    }
+}
+
 static void other_seeds_try_a_ring_in_another_order(void **state)
 {
     (void)state;
@@ -424,6 +461,7 @@ int main(void)
         cmocka_unit_test(droplet_without_known_trials_finds_its_own_start),
         cmocka_unit_test(droplet_where_everything_fails_ends),
         cmocka_unit_test(unanswered_proposals_do_not_stop_the_descent),
+        cmocka_unit_test(twins_are_tried_once_and_their_steps_are_seen),
         cmocka_unit_test(other_seeds_try_a_ring_in_another_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

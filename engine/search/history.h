@@ -50,7 +50,7 @@ struct fact {
     double cost_ns; /* INFINITY unless ok */
 };
 
-/* The trials known, one a candidate; a zeroed struct is valid and empty. */
+/* The trials known, one a candidate. */
 struct history {
     const struct space *space;
     struct candset set;
