@@ -181,8 +181,8 @@ static void winograd_in_strips_computes_the_convolution(void **state)
         assert_true(has_sketch(&space, "winograd4-strips"));
         assert_true(has_sketch(&space, "winograd2-strips"));
         space_release(&space);
-        check_task(list.task[0], &small, 60);
-        check_task(list.task[0], &shared, 60);
+        check_task(list.task[0], &small, 40);
+        check_task(list.task[0], &shared, 40);
         task_list_release(&list);
     }
 }
@@ -231,10 +231,10 @@ static void taps_on_padding_are_skipped(void **state)
     strbuf_release(&text);
     task_list_release(&list);
     check_named("conv2d:C=5,H=9,W=16,K=6,R=3,S=3,pad=1,bias", 1,
-                60); /* in vectors along the rows */
-    check_named("maxpool:C=16,H=9,R=3,stride=2,pad=1", 8, 60);
-    check_named("avgpool:C=16,H=9,R=3,stride=1,pad=1", 8, 60);
-    check_named("depthwise:C=16,H=7,R=5,pad=2", 8, 60);
+                40); /* in vectors along the rows */
+    check_named("maxpool:C=16,H=9,R=3,stride=2,pad=1", 8, 40);
+    check_named("avgpool:C=16,H=9,R=3,stride=1,pad=1", 8, 40);
+    check_named("depthwise:C=16,H=7,R=5,pad=2", 8, 40);
 }
 
 /* Does the default schedule add up lanes? */
