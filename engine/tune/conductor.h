@@ -16,8 +16,8 @@
  * again with the stored results: a proposed trial whose number is in the history is answered from
  * it. A result is the samples and the drift of the machine that its cost is compensated for
  * (conductor_drift.c); both are stored. What the cost model learned is a function of the results,
- * too; it is stored only to spare the time of learning it again. A person's command takes effect after a numbered trial, and
- * is stored with that number.
+ * too; it is stored only to spare the time of learning it again. A person's command takes effect
+ * after a numbered trial, and is stored with that number.
  *
  * BUDGETS of tasks are such commands: what is stored is decided again under the budgets in force
  * then. A task explores while it has explored fewer trials than its budget says, and refines while
