@@ -119,7 +119,7 @@ struct strategy_env {
     void (*decided)(void *ctx, const struct decision *d);
     /*
      * Predicted speed of candidates, higher is better, in [0, 1]: the learned cost model's
-     * (cost_model.h) or, while that has learned nothing, an estimate. False where there is neither;
+     * (cost_model.h), which begins with an estimate. False where there is neither;
      * the strategy then ranks by measured neighbours of its own, as it does where this is NULL.
      */
     bool (*score)(void *ctx, const struct candidate *c, int nr, double *out);
