@@ -67,15 +67,6 @@ static void end_phis(struct emitter *m, const bool *written, LLVMValueRef *phi,
     free(phi);
 }
 
-static void forget_depth(struct emitter *m, int depth)
-{
-    int kept = 0;
-    for (int i = 0; i < m->nr_hoisted; i++)
-        if (m->hoisted[i].depth < depth)
-            m->hoisted[kept++] = m->hoisted[i];
-    m->nr_hoisted = kept;
-}
-
 /* i = lo; do { body } while (++i < hi). Trip counts are at least one. */
 static LLVMValueRef begin_loop(struct emitter *m, LLVMValueRef lo, LLVMBasicBlockRef *body)
 {
@@ -87,6 +78,7 @@ static LLVMValueRef begin_loop(struct emitter *m, LLVMValueRef lo, LLVMBasicBloc
     LLVMAddIncoming(i, &lo, &before, 1);
     m->depth++;
     assert(m->depth < EMIT_MAX_DEPTH);
+    m->before[m->depth] = before;
     m->entry[m->depth] = *body;
     emit_forget_loads(m);
     return i;
@@ -94,14 +86,13 @@ static LLVMValueRef begin_loop(struct emitter *m, LLVMValueRef lo, LLVMBasicBloc
 
 static void end_loop(struct emitter *m, LLVMValueRef i, LLVMValueRef hi, LLVMBasicBlockRef body)
 {
-    LLVMValueRef next =
-        LLVMBuildNSWAdd(m->b, i, LLVMConstInt(m->i64, 1, false), "");
+    emit_steps(m);
+    LLVMValueRef next = LLVMBuildNSWAdd(m->b, i, LLVMConstInt(m->i64, 1, false), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->b);
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(m->ctx, m->fn, "after");
     LLVMBuildCondBr(m->b, LLVMBuildICmp(m->b, LLVMIntSLT, next, hi, ""), body, after);
     LLVMAddIncoming(i, &next, &latch, 1);
     LLVMPositionBuilderAtEnd(m->b, after);
-    forget_depth(m, m->depth);
     m->depth--;
     /* What comes now is dominated by `after`, and by what dominated the loop. Values hoisted to an
      * outer loop still go to that loop's own entry. */
@@ -115,7 +106,7 @@ static void emit_serial(struct emitter *m, const struct lp_node *n)
     LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), body;
     LLVMValueRef i = begin_loop(m, LLVMConstInt(m->i64, 0, false), &body);
     LLVMValueRef *phi = begin_phis(m, written, before);
-    m->var[n->var[0]] = (struct var_state){VAR_VALUE, 0, i, m->depth};
+    m->var[n->var[0]] = (struct var_state){VAR_VALUE, 0, i, m->depth, true};
     emit_list(m, n->body);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->b);
     end_loop(m, i, LLVMConstInt(m->i64, (unsigned long long)n->extent[0], false), body);
@@ -158,7 +149,7 @@ static void emit_parallel(struct emitter *m, const struct lp_node *n)
         LLVMValueRef v = k ? LLVMBuildURem(m->b, rest, extent, "") : rest;
         if (k)
             rest = LLVMBuildUDiv(m->b, rest, extent, "");
-        m->var[n->var[k]] = (struct var_state){VAR_VALUE, 0, v, m->depth};
+        m->var[n->var[k]] = (struct var_state){VAR_VALUE, 0, v, m->depth, false};
     }
     emit_list(m, n->body);
     end_loop(m, i, hi, body);

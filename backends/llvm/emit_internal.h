@@ -15,7 +15,8 @@ struct var_state {
     enum var_kind kind;
     int64_t constant;
     LLVMValueRef value; /* i64 */
-    int depth;          /* of the serial loop that it belongs to */
+    int depth;          /* of the loop that it belongs to */
+    bool counts;        /* the loop's iterations, from 0 on */
 };
 
 /* A partial sum of an address or index, hoisted to the loop at `depth`. */
@@ -23,6 +24,7 @@ struct hoisted {
     LLVMValueRef from, value;
     int var, depth;
     int64_t coef;
+    bool steps; /* value is a phi of the loop, to be moved on by coef at its end */
 };
 
 /* A load that may be used again in the same block. */
@@ -67,7 +69,8 @@ struct emitter {
     int lanes;      /* of the nest */
     bool in_vector; /* inside its vector loop */
     int depth;
-    LLVMBasicBlockRef entry[EMIT_MAX_DEPTH]; /* block that dominates the body of loop `depth` */
+    LLVMBasicBlockRef before[EMIT_MAX_DEPTH]; /* block from which loop `depth` is entered */
+    LLVMBasicBlockRef entry[EMIT_MAX_DEPTH];  /* block that dominates its body */
     int nr_hoisted, cap_hoisted;
     struct hoisted *hoisted;
     int nr_loaded, cap_loaded;
@@ -78,7 +81,7 @@ struct emitter {
     struct joined joined[EMIT_MAX_ASKED];
     int nr_guards;
     struct truth guard[8]; /* what holds where the current value is used */
-    int ops;        /* emitted so far, for the limit */
+    int ops;               /* emitted so far, for the limit */
     bool too_large;
 };
 
@@ -92,5 +95,7 @@ LLVMValueRef emit_expr(struct emitter *m, const struct lp_expr *e);
 void emit_store(struct emitter *m, const struct lp_node *n);
 /* Forget loads and conditions: a block ended. */
 void emit_forget_loads(struct emitter *m);
+/* The innermost loop ends here, and with it its hoisted values: pointers move on. */
+void emit_steps(struct emitter *m);
 
 #endif

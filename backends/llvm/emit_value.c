@@ -76,8 +76,8 @@ static struct split split_affine(const struct emitter *m, const struct lp_affine
     return s;
 }
 
-/* Positions the builder where a value that depends on the loop at `depth` belongs: at the end of the
- * block that dominates its body, which is the current block or has its terminator already. */
+/* Positions the builder where a value that depends on the loop at `depth` belongs: at the end of
+ * the block that dominates its body, which is the current block or has its terminator already. */
 static void move_to_depth(struct emitter *m, int depth)
 {
     LLVMBasicBlockRef block = m->entry[depth];
@@ -88,7 +88,19 @@ static void move_to_depth(struct emitter *m, int depth)
         LLVMPositionBuilderAtEnd(m->b, block);
 }
 
-/* from + coef * var: a pointer to floats, or an i64 when `from` is one. Emitted once a loop. */
+static LLVMValueRef add_step(struct emitter *m, LLVMValueRef from, LLVMValueRef by)
+{
+    return LLVMTypeOf(from) == m->ptr ? LLVMBuildInBoundsGEP2(m->b, m->f32, from, &by, 1, "")
+                                      : LLVMBuildNSWAdd(m->b, from, by, "");
+}
+
+/*
+ * from + coef * var: a pointer to floats, or an i64 when `from` is one. Emitted once a loop.
+ *
+ * A pointer is kept from one iteration to the next and moved on by coef; LLVM's own pass for that
+ * finds nothing better and took a quarter of a build. An index is needed in a comparison only, and
+ * made there: kept, it would be one more value that wants a register through the whole body.
+ */
 static LLVMValueRef hoist(struct emitter *m, LLVMValueRef from, struct lp_term t)
 {
     for (int i = m->nr_hoisted - 1; i >= 0; i--)
@@ -97,16 +109,38 @@ static LLVMValueRef hoist(struct emitter *m, LLVMValueRef from, struct lp_term t
             return m->hoisted[i].value;
     const struct var_state *v = &m->var[t.var];
     LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);
-    move_to_depth(m, v->depth);
-    LLVMValueRef step = t.coef == 1 ? v->value
-                                    : LLVMBuildNSWMul(m->b, v->value, const_i64(m, t.coef), "");
-    LLVMValueRef value = LLVMTypeOf(from) == m->ptr
-                             ? LLVMBuildInBoundsGEP2(m->b, m->f32, from, &step, 1, "")
-                             : LLVMBuildNSWAdd(m->b, from, step, "");
+    bool steps = v->counts && LLVMTypeOf(from) == m->ptr;
+    LLVMValueRef value;
+    if (steps) {
+        LLVMPositionBuilderBefore(m->b, LLVMGetFirstInstruction(m->entry[v->depth]));
+        value = LLVMBuildPhi(m->b, m->ptr, "");
+        LLVMAddIncoming(value, &from, &m->before[v->depth], 1);
+    } else {
+        move_to_depth(m, v->depth);
+        LLVMValueRef by =
+            t.coef == 1 ? v->value : LLVMBuildNSWMul(m->b, v->value, const_i64(m, t.coef), "");
+        value = add_step(m, from, by);
+    }
     LLVMPositionBuilderAtEnd(m->b, here);
     GROW(m->hoisted, m->nr_hoisted, m->cap_hoisted);
-    m->hoisted[m->nr_hoisted++] = (struct hoisted){from, value, t.var, v->depth, t.coef};
+    m->hoisted[m->nr_hoisted++] = (struct hoisted){from, value, t.var, v->depth, t.coef, steps};
     return value;
+}
+
+void emit_steps(struct emitter *m)
+{
+    int kept = 0;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->b);
+    for (int i = 0; i < m->nr_hoisted; i++) {
+        const struct hoisted *h = &m->hoisted[i];
+        if (h->depth < m->depth) {
+            m->hoisted[kept++] = *h;
+        } else if (h->steps) {
+            LLVMValueRef next = add_step(m, h->value, const_i64(m, h->coef));
+            LLVMAddIncoming(h->value, &next, &latch, 1);
+        }
+    }
+    m->nr_hoisted = kept;
 }
 
 static LLVMValueRef hoist_terms(struct emitter *m, LLVMValueRef from, const struct split *s)
@@ -146,7 +180,8 @@ static LLVMValueRef truth_lanes(struct emitter *m, struct truth t)
     return emit_splat(m, t.kind == TRUTH_SCALAR ? t.value : LLVMConstInt(m->i1, t.yes, false));
 }
 
-/* A row and a column condition meet once for every element of a window, in several positions of it. */
+/* A row and a column condition meet once for every element of a window, in several positions of it.
+ */
 static LLVMValueRef join(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
 {
     for (int i = m->nr_joined - 1; i >= 0; i--)
@@ -261,8 +296,7 @@ static LLVMValueRef gather_from(struct emitter *m, LLVMValueRef pointers, LLVMVa
     return emit_intrinsic(m, "llvm.masked.gather", overload, 2, args, 4);
 }
 
-static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step,
-                           LLVMValueRef mask)
+static LLVMValueRef gather(struct emitter *m, LLVMValueRef pointer, int64_t step, LLVMValueRef mask)
 {
     return gather_from(m, lane_pointers(m, pointer, step), mask);
 }
@@ -317,15 +351,15 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
     LLVMValueRef under = guard.kind == TRUTH_CONST ? NULL : guard.value;
     for (int i = m->nr_loaded - 1; i >= 0; i--) {
         const struct loaded_value *l = &m->loaded[i];
-        if (l->buf == buf && l->pointer == base && l->offset == s.constant &&
-            l->step == s.step && l->guard == under && l->is_vector == m->in_vector)
+        if (l->buf == buf && l->pointer == base && l->offset == s.constant && l->step == s.step &&
+            l->guard == under && l->is_vector == m->in_vector)
             return l->value;
     }
     LLVMValueRef v = load_at(m, offset_pointer(m, base, s.constant), s.step, guard);
     m->ops++;
     GROW(m->loaded, m->nr_loaded, m->cap_loaded);
-    m->loaded[m->nr_loaded++] = (struct loaded_value){buf,        base,   v,           under,
-                                                          s.constant, s.step, m->in_vector};
+    m->loaded[m->nr_loaded++] =
+        (struct loaded_value){buf, base, v, under, s.constant, s.step, m->in_vector};
     return v;
 }
 
@@ -339,7 +373,8 @@ static bool varies(const struct emitter *m, const struct lp_expr *e)
     return e->op != LP_ARITH || varies(m, e->a) || varies(m, e->b);
 }
 
-/* A number as an index: cut to its range while it is a float, so that no number can be a wrong one. */
+/* A number as an index: cut to its range while it is a float, so that no number can be a wrong one.
+ */
 static LLVMValueRef picked_index(struct emitter *m, const struct lp_expr *e)
 {
     LLVMValueRef x = emit_expr(m, e->a), zero = LLVMConstNull(LLVMTypeOf(x));
@@ -585,8 +620,7 @@ void emit_store(struct emitter *m, const struct lp_node *n)
         return;
     }
     m->ops++;
-    LLVMValueRef pointer =
-        offset_pointer(m, hoist_terms(m, m->buf[n->buf], &s), s.constant);
+    LLVMValueRef pointer = offset_pointer(m, hoist_terms(m, m->buf[n->buf], &s), s.constant);
     if (m->in_vector)
         store_lanes(m, v, pointer, s.step, where);
     else
