@@ -62,24 +62,14 @@ void lower_begin_axes(struct lowering *L)
     }
 }
 
-/* The register tile, its longest side outermost: what is read for the others is then kept in the
- * fewest registers, beside the sums. */
 static void add_tile_loops(struct lowering *L)
 {
-    const struct wl_stage *s = &L->w->stage[L->n->anchor];
-    bool done[WL_MAX_AXES] = {false};
-    for (int k = 0; k < s->nr_spatial; k++) {
-        int longest = -1;
-        int64_t most = 0;
-        for (int a = 0; a < s->nr_spatial; a++) {
-            int64_t extent = a == L->n->vec ? L->sh.vectors : L->sh.s[a][3];
-            if (!done[a] && extent > most) {
-                longest = a;
-                most = extent;
-            }
-        }
-        done[longest] = true;
-        add_loop(L, longest, L_S3, most, longest == L->n->vec ? L->sh.lanes : 1);
+    int order[WL_MAX_AXES];
+    nest_tile_order(L->n, &L->sh, order);
+    for (int i = 0; i < L->w->stage[L->n->anchor].nr_spatial; i++) {
+        bool vec = order[i] == L->n->vec;
+        add_loop(L, order[i], L_S3, vec ? L->sh.vectors : L->sh.s[order[i]][3],
+                 vec ? L->sh.lanes : 1);
     }
 }
 

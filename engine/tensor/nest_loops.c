@@ -85,6 +85,60 @@ int nest_loops(const struct nest_plan *n, const struct candidate *c, const struc
     return nr;
 }
 
+/* The loads of `e` that an axis moves, as bits in the order in which they are met. */
+static uint64_t loads_moved(const struct wl_expr *e, int axis, int *nr)
+{
+    if (!e)
+        return 0;
+    uint64_t moved = 0;
+    if (e->op == WL_LOAD || e->op == WL_PICK) {
+        for (int d = 0; d < LAYOUT_MAX_DIMS; d++)
+            moved |= (uint64_t)(e->idx[d].coef[axis] != 0) << *nr;
+        *nr = *nr < 63 ? *nr + 1 : 63;
+    }
+    moved |= loads_moved(e->a, axis, nr);
+    return moved | loads_moved(e->b, axis, nr);
+}
+
+struct tile_axis {
+    int side; /* its first axis */
+    int64_t extent, side_extent;
+};
+
+static bool is_outside(const struct tile_axis *a, const struct tile_axis *b)
+{
+    if (a->side == b->side)
+        return a->extent > b->extent;
+    return a->side_extent == b->side_extent ? a->side < b->side : a->side_extent > b->side_extent;
+}
+
+int64_t nest_tile_order(const struct nest_plan *n, const struct nest_shape *sh,
+                        int order[WL_MAX_AXES])
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    uint64_t moved[WL_MAX_AXES];
+    struct tile_axis axis[WL_MAX_AXES];
+    for (int a = 0; a < s->nr_spatial; a++) {
+        int nr = 0, side = 0;
+        moved[a] = loads_moved(s->body, a, &nr);
+        while (moved[side] != moved[a])
+            side++;
+        int64_t extent = a == n->vec ? sh->vectors : sh->s[a][3];
+        axis[a] = (struct tile_axis){side, extent, 1};
+        axis[side].side_extent *= extent;
+    }
+    int64_t longest = 1;
+    for (int a = 0; a < s->nr_spatial; a++) {
+        axis[a].side_extent = axis[axis[a].side].side_extent;
+        longest = longest < axis[a].side_extent ? axis[a].side_extent : longest;
+        int at = a;
+        for (; at > 0 && is_outside(&axis[a], &axis[order[at - 1]]); at--)
+            order[at] = order[at - 1];
+        order[at] = a;
+    }
+    return longest;
+}
+
 static uint64_t hash_int(uint64_t h, int64_t x)
 {
     return hash64(h, &x, sizeof x);

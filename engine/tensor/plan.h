@@ -109,6 +109,16 @@ enum { NEST_LOOPS = WL_MAX_AXES * 4 };
 int nest_loops(const struct nest_plan *n, const struct candidate *c, const struct nest_shape *sh,
                struct nest_loop *out);
 
+/*
+ * The order of the register tile's axes, outermost first. Axes that move the same loads are a *side*
+ * of it, as the rows and columns of an image are; its longest side is outermost, and in a side the
+ * longest axis. What is read for the other sides is then kept beside the sums in the fewest
+ * registers: of 12 sums, four pixels by three vectors of channels, the three and one of the four at
+ * a time, which are the 16 that AVX2 has. Returns the length of the longest side, in vectors.
+ */
+int64_t nest_tile_order(const struct nest_plan *n, const struct nest_shape *sh,
+                        int order[WL_MAX_AXES]);
+
 /* The `twins` of these sketches. */
 uint64_t sketch_twins(const struct sketch *k, const struct candidate *c);
 
