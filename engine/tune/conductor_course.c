@@ -167,10 +167,10 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
     int64_t budget = budget_of(t);
     if (budget >= 0)
         env.budget = budget < INT_MAX ? (int)budget : INT_MAX;
-    int64_t since = clock_mono_ns();
+    int64_t since = clock_thread_cpu_ns();
     t->class = class;
     t->strategy = class->create(&env, e);
-    t->c->search_ns += clock_mono_ns() - since;
+    t->c->search_ns += clock_thread_cpu_ns() - since;
     if (t->strategy)
         return 0;
     free(t->known);
@@ -359,9 +359,9 @@ static int strategy_proposals(struct course *t, struct flight *f)
     int64_t budget = budget_of(t);
     if (budget >= 0 && budget - t->used < want)
         want = (int)(budget - t->used);
-    int64_t since = clock_mono_ns();
+    int64_t since = clock_thread_cpu_ns();
     int nr = t->class->propose(t->strategy, want, p);
-    t->c->search_ns += clock_mono_ns() - since;
+    t->c->search_ns += clock_thread_cpu_ns() - since;
     f->nr = nr < 0 ? 0 : nr < want ? nr : want;
     for (int i = 0; i < f->nr; i++)
         f->item[i].p = p[i];
@@ -526,8 +526,8 @@ void course_observe(struct flight *f)
             set_centre(t, it->at);
         if (!t->strategy)
             continue;
-        int64_t since = clock_mono_ns();
+        int64_t since = clock_thread_cpu_ns();
         t->class->observe(t->strategy, &o);
-        t->c->search_ns += clock_mono_ns() - since;
+        t->c->search_ns += clock_thread_cpu_ns() - since;
     }
 }

@@ -124,7 +124,7 @@ void model_observe(const struct flight *f)
     struct cost_model *m = t->c->model;
     if (!m || !has_features(&t->space))
         return;
-    int64_t since = clock_mono_ns();
+    int64_t since = clock_thread_cpu_ns();
     float row[FEATURE_ROWS][FEATURES];
     for (int i = 0; i < f->nr; i++) {
         const struct observation *o = &t->trial[f->item[i].at].o;
@@ -135,7 +135,7 @@ void model_observe(const struct flight *f)
         int nr = k->features(k, &o->c, row);
         cost_model_add(m, t->number, (const float(*)[FEATURES])row, nr, cost);
     }
-    t->c->search_ns += clock_mono_ns() - since;
+    t->c->search_ns += clock_thread_cpu_ns() - since;
 }
 
 void model_step(struct conductor *c)

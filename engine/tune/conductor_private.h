@@ -178,7 +178,8 @@ struct conductor {
     int device_errors;                                  /* live, in a row */
     int64_t base_ns, start_ns, paused_ns, paused_since; /* of the session's clock */
     int64_t last_t_ns, usage_at;
-    int64_t search_ns, nr_ended, restarts;
+    int64_t search_ns; /* of the processor: builders share the cores with the search */
+    int64_t nr_ended, restarts;
     struct drift drift;
     struct cost_model *model;           /* NULL for none */
     int64_t flights_observed, model_due; /* when what it learns comes into use; 0: it learns nothing */

@@ -142,6 +142,7 @@ struct event {
             char text[EVENT_TEXT];
         } note;
         struct {
+            /* search_ns is time of the processor, which builders share with the search. */
             int64_t active_ns, build_ns, measure_ns, search_ns, prepare_ns, wait_ns;
             int64_t trials, restarts;
             double canary_ns; /* the reference of the session; NAN until known */
