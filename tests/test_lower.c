@@ -381,6 +381,77 @@ static void twins_are_the_same_program(void **state)
     assert_true(twins > 500 && threaded_twins > 100);
 }
 
+/* The loops of a program's first register tile that are around the store of the reduction, from the
+ * outermost: "x7 k2-1 " is 7 pixels by 2 blocks of channels, the last of which is loaded anew. */
+static void tile_of(const struct loop_program *p, const struct lp_node *n, struct strbuf *out)
+{
+    if (!n->body) {
+        assert_int_equal(n->kind, LP_STORE);
+        return;
+    }
+    assert_int_equal(n->kind, LP_FOR);
+    if (n->loop == LP_UNROLL) {
+        strbuf_addf(out, "%c%lld", p->var_name[n->var[0]][0], (long long)n->extent[0]);
+        strbuf_adds(out, n->again ? "-" : " ");
+        if (n->again)
+            strbuf_addf(out, "%lld ", (long long)n->again);
+    }
+    tile_of(p, n->body, out);
+}
+
+/* The first sums of a tile are set to zero in the same loops. */
+static const struct lp_node *first_tile(const struct lp_node *n)
+{
+    while (n->kind == LP_FOR && n->loop != LP_UNROLL && n->loop != LP_VECTOR)
+        n = n->body;
+    return n;
+}
+
+static void assert_tile(const char *name, const struct sketch_target *target_, const char *code,
+                        const char *want)
+{
+    struct err e = ERR_INIT;
+    struct task_list list = {0};
+    struct model_options o = {.block = 8};
+    struct space space;
+    struct candidate c;
+    struct loop_program p;
+    struct strbuf text = {0};
+    space_init(&space);
+    assert_int_equal(model_task_from_name(name, &o, &list, &e), 0);
+    assert_int_equal(sketches_of(&list.task[0]->wl, target_, &space, &e), 0);
+    if (candidate_parse(&space, code, &c, &e))
+        fail_msg("%s: %s", code, e.msg);
+    assert_int_equal(lower(&list.task[0]->wl, &space, &c, &p, &e), 0);
+    tile_of(&p, first_tile(p.nest[0].body), &text);
+    assert_string_equal(strbuf_text(&text), want);
+    strbuf_release(&text);
+    loop_program_release(&p);
+    space_release(&space);
+    task_list_release(&list);
+}
+
+static void the_longest_side_of_a_tile_is_outermost(void **state)
+{
+    (void)state;
+    static const char conv[] = "conv2d:C=16,H=14,K=48,R=1";
+    /* 2 x 2 pixels are four, more than three blocks of channels; 2 pixels are less. */
+    assert_tile(conv, &target, "0:2.1.1.3/7.1.1.2/7.1.1.2/1.1.1.8/1.2/1.8/0.1.2/1/0", "y2 x2 k3 ");
+    assert_tile(conv, &target, "0:2.1.1.3/7.1.1.2/14.1.1.1/1.1.1.8/1.2/1.8/0.1.2/1/0", "k3 y2 ");
+}
+
+static void what_finds_no_register_is_loaded_anew(void **state)
+{
+    (void)state;
+    static const char conv[] = "conv2d:C=16,H=7,K=32,R=1";
+    static const char code[] = "0:2.1.1.2/7.1.1.1/1.1.1.7/1.1.1.8/1.2/1.8/0.1.2/1/0";
+    struct sketch_target wide = target;
+    wide.registers = 32;
+    /* 14 sums, 2 blocks and a pixel are 17. */
+    assert_tile(conv, &target, code, "x7 k2-1 ");
+    assert_tile(conv, &wide, code, "x7 k2 ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +463,8 @@ int main(void)
         cmocka_unit_test(winograd_in_strips_computes_the_convolution),
         cmocka_unit_test(twins_are_the_same_program),
         cmocka_unit_test(taps_on_padding_are_skipped),
+        cmocka_unit_test(the_longest_side_of_a_tile_is_outermost),
+        cmocka_unit_test(what_finds_no_register_is_loaded_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void emit_serial(struct emitter *m, const struct lp_node *n)
     LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), body;
     LLVMValueRef i = begin_loop(m, LLVMConstInt(m->i64, 0, false), &body);
     LLVMValueRef *phi = begin_phis(m, written, before);
-    m->var[n->var[0]] = (struct var_state){VAR_VALUE, 0, i, m->depth, true};
+    m->var[n->var[0]] = (struct var_state){VAR_VALUE, 0, i, m->depth, true, false};
     emit_list(m, n->body);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->b);
     end_loop(m, i, LLVMConstInt(m->i64, (unsigned long long)n->extent[0], false), body);
@@ -117,7 +117,8 @@ static void emit_serial(struct emitter *m, const struct lp_node *n)
 static void emit_unrolled(struct emitter *m, const struct lp_node *n)
 {
     for (int64_t i = 0; i < n->extent[0] && !m->too_large; i++) {
-        m->var[n->var[0]] = (struct var_state){.kind = VAR_CONST, .constant = i};
+        m->var[n->var[0]] = (struct var_state){
+            .kind = VAR_CONST, .constant = i, .again = i >= n->extent[0] - n->again};
         emit_list(m, n->body);
         m->too_large |= m->ops > EMIT_MAX_OPS;
     }
@@ -149,7 +150,7 @@ static void emit_parallel(struct emitter *m, const struct lp_node *n)
         LLVMValueRef v = k ? LLVMBuildURem(m->b, rest, extent, "") : rest;
         if (k)
             rest = LLVMBuildUDiv(m->b, rest, extent, "");
-        m->var[n->var[k]] = (struct var_state){VAR_VALUE, 0, v, m->depth, false};
+        m->var[n->var[k]] = (struct var_state){VAR_VALUE, 0, v, m->depth, false, false};
     }
     emit_list(m, n->body);
     end_loop(m, i, hi, body);

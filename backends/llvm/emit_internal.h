@@ -17,6 +17,7 @@ struct var_state {
     LLVMValueRef value; /* i64 */
     int depth;          /* of the loop that it belongs to */
     bool counts;        /* the loop's iterations, from 0 on */
+    bool again;         /* vectors at this value are loaded anew for each use */
 };
 
 /* A partial sum of an address or index, hoisted to the loop at `depth`. */

@@ -335,6 +335,15 @@ static LLVMValueRef load_at(struct emitter *m, LLVMValueRef pointer, int64_t ste
     return emit_splat(m, plain_load(m, m->f32, pointer));
 }
 
+/* Is this one of the loads for whose values there is no register (lp_node.again)? */
+static bool is_loaded_again(const struct emitter *m, const struct lp_affine *at)
+{
+    for (int i = 0; i < at->nr; i++)
+        if (m->var[at->t[i].var].again)
+            return true;
+    return false;
+}
+
 static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine *at)
 {
     struct split s = split_affine(m, at);
@@ -349,7 +358,8 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
         guard = truth_and(m, guard, m->guard[i]);
     /* Guards over lanes are made anew each time: such loads are not found again. */
     LLVMValueRef under = guard.kind == TRUTH_CONST ? NULL : guard.value;
-    for (int i = m->nr_loaded - 1; i >= 0; i--) {
+    bool again = m->in_vector && s.step == 1 && is_loaded_again(m, at);
+    for (int i = m->nr_loaded - 1; i >= 0 && !again; i--) {
         const struct loaded_value *l = &m->loaded[i];
         if (l->buf == buf && l->pointer == base && l->offset == s.constant && l->step == s.step &&
             l->guard == under && l->is_vector == m->in_vector)
@@ -357,6 +367,11 @@ static LLVMValueRef emit_load(struct emitter *m, int buf, const struct lp_affine
     }
     LLVMValueRef v = load_at(m, offset_pointer(m, base, s.constant), s.step, guard);
     m->ops++;
+    if (again) {
+        if (LLVMIsALoadInst(v))
+            LLVMSetVolatile(v, true); /* else LLVM makes one of those that are equal */
+        return v;
+    }
     GROW(m->loaded, m->nr_loaded, m->cap_loaded);
     m->loaded[m->nr_loaded++] =
         (struct loaded_value){buf, base, v, under, s.constant, s.step, m->in_vector};

@@ -150,6 +150,8 @@ static void print_list(const struct loop_program *p, const struct lp_node *n, in
             for (int i = 0; i < n->nr_vars; i++)
                 strbuf_addf(out, "%s %s < %lld", i ? "," : "", p->var_name[n->var[i]],
                             (long long)n->extent[i]);
+            if (n->again)
+                strbuf_addf(out, ", the last %lld loaded anew", (long long)n->again);
             strbuf_adds(out, "\n");
             print_list(p, n->body, depth + 1, out);
             break;

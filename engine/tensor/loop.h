@@ -79,6 +79,9 @@ struct lp_node {
     int nr_vars;          /* 1 except for parallel loops */
     int var[LP_MAX_PARALLEL];
     int64_t extent[LP_MAX_PARALLEL];
+    int64_t again;        /* LP_UNROLL: so many of the last steps load vectors anew for each use, as
+                             there is no register to keep them in; for a generator, it means no
+                             other result */
 
     struct lp_cond cond;  /* LP_IF; LP_STORE: store only where it holds */
     struct lp_cond hint;  /* LP_STORE: where it does not hold the store changes nothing; a generator

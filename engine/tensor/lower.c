@@ -46,7 +46,11 @@ static void add_loop(struct lowering *L, int axis, enum level level, int64_t ext
     int var = lower_new_var(L, name, before);
     if (L->failed)
         return;
-    L->loop[L->nr_loops++] = (struct loop_var){var, axis, level, extent, stride, false};
+    L->loop[L->nr_loops++] = (struct loop_var){.var = var,
+                                               .axis = axis,
+                                               .level = level,
+                                               .extent = extent,
+                                               .stride = stride};
     lp_affine_term(&L->axis[axis].a, var, stride);
     if (level == L_LANE)
         L->lane_loop = L->nr_loops - 1;
@@ -64,12 +68,14 @@ void lower_begin_axes(struct lowering *L)
 
 static void add_tile_loops(struct lowering *L)
 {
-    int order[WL_MAX_AXES];
-    nest_tile_order(L->n, &L->sh, order);
+    struct nest_tile t;
+    nest_tile(L->n, &L->sh, &t);
     for (int i = 0; i < L->w->stage[L->n->anchor].nr_spatial; i++) {
-        bool vec = order[i] == L->n->vec;
-        add_loop(L, order[i], L_S3, vec ? L->sh.vectors : L->sh.s[order[i]][3],
-                 vec ? L->sh.lanes : 1);
+        int a = t.order[i], before = L->nr_loops;
+        bool vec = a == L->n->vec;
+        add_loop(L, a, L_S3, vec ? L->sh.vectors : L->sh.s[a][3], vec ? L->sh.lanes : 1);
+        if (L->nr_loops > before && a == t.again_axis)
+            L->loop[before].again = t.again;
     }
 }
 
@@ -105,7 +111,9 @@ static enum lp_loop loop_kind(const struct loop_var *v)
 struct lp_node *lower_wrap_one(struct lowering *L, int i, struct lp_node *body)
 {
     const struct loop_var *v = &L->loop[i];
-    return lower_node_for(L, loop_kind(v), v->var, v->extent, body);
+    struct lp_node *n = lower_node_for(L, loop_kind(v), v->var, v->extent, body);
+    n->again = v->again;
+    return n;
 }
 
 /* Wraps `body` in the loops of levels from .. to, the first outermost. */

@@ -15,6 +15,7 @@ struct loop_var {
     enum level level;
     int64_t extent, stride;
     bool unroll; /* although its level is not unrolled: lower_skip.c */
+    int64_t again; /* as lp_node's */
 };
 
 /* What an axis is, at a place in the program: an affine form and the values it takes. */

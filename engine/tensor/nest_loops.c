@@ -112,8 +112,26 @@ static bool is_outside(const struct tile_axis *a, const struct tile_axis *b)
     return a->side_extent == b->side_extent ? a->side < b->side : a->side_extent > b->side_extent;
 }
 
-int64_t nest_tile_order(const struct nest_plan *n, const struct nest_shape *sh,
-                        int order[WL_MAX_AXES])
+/* What finds no register, and what of that is loaded anew. */
+static void find_over(const struct nest_plan *n, const struct nest_shape *sh,
+                      const struct tile_axis *axis, struct nest_tile *t)
+{
+    const struct wl_stage *s = &n->plan->w->stage[n->anchor];
+    int64_t kept = sh->tile_vectors / t->longest;
+    t->over = sh->tile_vectors + kept + 1 - n->plan->target.registers;
+    if (t->over < 0 || !s->nr_reduce || n->across >= 0)
+        t->over = 0;
+    if (t->over == 0 || n->vec < 0)
+        return;
+    for (int a = 0; a < s->nr_spatial; a++)
+        if (axis[a].side == axis[n->vec].side && axis[a].extent == kept &&
+            axis[a].side_extent == kept && kept > 1)
+            t->again_axis = a;
+    if (t->again_axis >= 0)
+        t->again = t->over < kept ? t->over : kept;
+}
+
+void nest_tile(const struct nest_plan *n, const struct nest_shape *sh, struct nest_tile *out)
 {
     const struct wl_stage *s = &n->plan->w->stage[n->anchor];
     uint64_t moved[WL_MAX_AXES];
@@ -127,16 +145,16 @@ int64_t nest_tile_order(const struct nest_plan *n, const struct nest_shape *sh,
         axis[a] = (struct tile_axis){side, extent, 1};
         axis[side].side_extent *= extent;
     }
-    int64_t longest = 1;
+    *out = (struct nest_tile){.longest = 1, .again_axis = -1};
     for (int a = 0; a < s->nr_spatial; a++) {
         axis[a].side_extent = axis[axis[a].side].side_extent;
-        longest = longest < axis[a].side_extent ? axis[a].side_extent : longest;
+        out->longest = out->longest < axis[a].side_extent ? axis[a].side_extent : out->longest;
         int at = a;
-        for (; at > 0 && is_outside(&axis[a], &axis[order[at - 1]]); at--)
-            order[at] = order[at - 1];
-        order[at] = a;
+        for (; at > 0 && is_outside(&axis[a], &axis[out->order[at - 1]]); at--)
+            out->order[at] = out->order[at - 1];
+        out->order[at] = a;
     }
-    return longest;
+    find_over(n, sh, axis, out);
 }
 
 static uint64_t hash_int(uint64_t h, int64_t x)

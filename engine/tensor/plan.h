@@ -114,10 +114,18 @@ int nest_loops(const struct nest_plan *n, const struct candidate *c, const struc
  * of it, as the rows and columns of an image are; its longest side is outermost, and in a side the
  * longest axis. What is read for the other sides is then kept beside the sums in the fewest
  * registers: of 12 sums, four pixels by three vectors of channels, the three and one of the four at
- * a time, which are the 16 that AVX2 has. Returns the length of the longest side, in vectors.
+ * a time, which are the 16 that AVX2 has.
  */
-int64_t nest_tile_order(const struct nest_plan *n, const struct nest_shape *sh,
-                        int order[WL_MAX_AXES]);
+struct nest_tile {
+    int order[WL_MAX_AXES];
+    int64_t longest; /* the length of the longest side, in vectors */
+    /* Values of a step of the reduction that find no register beside the sums: those of the sides
+     * but the longest are wanted, and one of that. Of them, where they are vectors along one axis,
+     * the last of that are loaded anew for each sum, as part of its operation; the rest is spilled. */
+    int64_t over, again;
+    int again_axis; /* -1 for none */
+};
+void nest_tile(const struct nest_plan *n, const struct nest_shape *sh, struct nest_tile *out);
 
 /* The `twins` of these sketches. */
 uint64_t sketch_twins(const struct sketch *k, const struct candidate *c);

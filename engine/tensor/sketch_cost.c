@@ -94,16 +94,12 @@ static double load_cycles(const struct nest_view *v, const struct fbuffer *b, co
     return nr * ((wide ? c->loads : c->broadcasts) + b->asked * c->guard);
 }
 
-/* Values of a step of the reduction that find no register: beside the sums there are those of all
- * sides of the tile but the longest, and one of that. */
-static double spilled(const struct nest_view *v)
+/* Of the values of a step of the reduction that find no register. */
+static double over_cycles(const struct nest_view *v, const struct cost *c)
 {
-    if (!v->s->nr_reduce || v->n->across >= 0)
-        return 0;
-    int order[WL_MAX_AXES];
-    double sums = (double)v->sh.tile_vectors;
-    double values = sums + sums / (double)nest_tile_order(v->n, &v->sh, order) + 1;
-    return fmax(values - v->n->plan->target.registers, 0);
+    struct nest_tile t;
+    nest_tile(v->n, &v->sh, &t);
+    return (double)(t.over - t.again) * c->spills + (double)(t.again * (t.longest - 1)) * c->loads;
 }
 
 double estimate_anchor(const struct nest_view *v)
@@ -114,7 +110,7 @@ double estimate_anchor(const struct nest_view *v)
     double passes = nest_view_trips(v, CUT_TILE), steps = (double)sh->unrolled_trips;
     double vectors = passes * (double)sh->tile_vectors * steps;
     double chains = (double)sh->tile_vectors * (v->n->across >= 0 ? steps : 1);
-    double loads = spilled(v) * c->spills * steps;
+    double loads = over_cycles(v, c) * steps;
     for (int i = 1; i < v->nr_buffers; i++)
         loads += load_cycles(v, &v->buffer[i], c);
     passes *= 1 - v->skipped;
