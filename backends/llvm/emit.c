@@ -106,7 +106,8 @@ static void emit_serial(struct emitter *m, const struct lp_node *n)
     LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), body;
     LLVMValueRef i = begin_loop(m, LLVMConstInt(m->i64, 0, false), &body);
     LLVMValueRef *phi = begin_phis(m, written, before);
-    m->var[n->var[0]] = (struct var_state){VAR_VALUE, 0, i, m->depth, true, false};
+    m->var[n->var[0]] = (struct var_state){
+        .kind = VAR_VALUE, .value = i, .depth = m->depth, .counts = true};
     emit_list(m, n->body);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->b);
     end_loop(m, i, LLVMConstInt(m->i64, (unsigned long long)n->extent[0], false), body);
@@ -150,7 +151,7 @@ static void emit_parallel(struct emitter *m, const struct lp_node *n)
         LLVMValueRef v = k ? LLVMBuildURem(m->b, rest, extent, "") : rest;
         if (k)
             rest = LLVMBuildUDiv(m->b, rest, extent, "");
-        m->var[n->var[k]] = (struct var_state){VAR_VALUE, 0, v, m->depth, false, false};
+        m->var[n->var[k]] = (struct var_state){.kind = VAR_VALUE, .value = v, .depth = m->depth};
     }
     emit_list(m, n->body);
     end_loop(m, i, hi, body);

@@ -180,8 +180,7 @@ static LLVMValueRef truth_lanes(struct emitter *m, struct truth t)
     return emit_splat(m, t.kind == TRUTH_SCALAR ? t.value : LLVMConstInt(m->i1, t.yes, false));
 }
 
-/* A row and a column condition meet once for every element of a window, in several positions of it.
- */
+/* A row and a column condition meet once for every element of a window, in several positions of it. */
 static LLVMValueRef join(struct emitter *m, LLVMValueRef a, LLVMValueRef b)
 {
     for (int i = m->nr_joined - 1; i >= 0; i--)
@@ -388,8 +387,7 @@ static bool varies(const struct emitter *m, const struct lp_expr *e)
     return e->op != LP_ARITH || varies(m, e->a) || varies(m, e->b);
 }
 
-/* A number as an index: cut to its range while it is a float, so that no number can be a wrong one.
- */
+/* A number as an index: cut to its range while it is a float, so that no number can be a wrong one. */
 static LLVMValueRef picked_index(struct emitter *m, const struct lp_expr *e)
 {
     LLVMValueRef x = emit_expr(m, e->a), zero = LLVMConstNull(LLVMTypeOf(x));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops around a register tile, and which candidates share them.
+ * The loops around a register tile and in it, and which candidates share them.
  *
  * A split has more levels than a program has use for. Where nothing is made between two levels,
  * 27 steps of one and none of the other, or 9 and 3, are the same loop; loops of one step have no

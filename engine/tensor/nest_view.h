@@ -71,8 +71,8 @@ double estimate_anchor(const struct nest_view *v);
 /* of a copy of `points` elements, made in `visits` parts; */
 double estimate_copy(const struct nest_view *v, double points, double visits);
 
-/* of a transform of `tiles` vectors of tiles: its operations, vectors moved, steps, and bytes from
- * beyond the first cache, or the second. */
+/* of a transform: its operations and moves of vectors, its steps, and the bytes that come from beyond
+ * the first cache or, where these do not fit the second, from beyond that. */
 struct transform_work {
     double ops, moved, steps, bytes;
     bool fits; /* the second cache */

@@ -14,7 +14,8 @@
  * an earlier fit liked them: .87, and .86 of layers that were left out of the fit.
  *
  * They differ most in what a number costs that is wanted in all lanes, which AVX-512 loads within
- * the operation, and in values that find no register, of which AVX2 soon has some.
+ * the operation, and in values that find no register, of which AVX2 soon has some: for 32 registers
+ * that is no part of the fit, and the fit for 16 is older than loading some of them anew.
  */
 #include "engine/tensor/nest_view.h"
 
