@@ -155,6 +155,7 @@ static bool take_expected(struct cached_task *t)
     const struct layout *l = &t->head->tensor[out].layout;
     t->nr_want = layout_logical_size(l);
     t->want = operands_data(t->head, out);
+    t->stored = layout_stored_size(l) == t->nr_want ? t->want : NULL;
     if (!layout_is_plain(l)) {
         size_t bytes = (size_t)t->nr_want * sizeof *t->unpacked;
         t->unpacked = malloc(bytes);

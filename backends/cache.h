@@ -28,6 +28,7 @@ struct cached_task {
     const struct operands_head *head;
     struct region input[WL_MAX_TENSORS]; /* read-only */
     const float *want;                   /* expected output, logical */
+    const float *stored;                 /* the same as a kernel stores it; NULL: it has padding */
     int64_t nr_want;
     struct tolerance tolerance; /* of `want` */
     float *unpacked; /* what `want` points to if not into the map */
