@@ -144,31 +144,24 @@ static double second_thoughts(const struct timed_kernel *k, double call_ns, int6
     return call_ns;
 }
 
-/*
- * A comparison goes on past its plan while kernel 0 looks faster than kernel 1, up to this many
- * pairs: what a signed-rank test over a ring of neighbours needs to tell. Ending early only where
- * the challenger does not look better cannot make a false acceptance more likely.
- */
-enum { PROMISING_ROUNDS = 14 };
+/* Pairs up to which a comparison goes on past its plan while kernel 0 looks faster than kernel 1:
+ * what a signed-rank test over a ring of neighbours needs to tell. And pairs after which it ends
+ * where it looks slower: the usual case, of which nobody needs to know by how much exactly. */
+enum { PROMISING_ROUNDS = 14, HOPELESS_ROUNDS = 3 };
 
-/* It ends after three pairs that all show kernel 0 clearly slower: the usual case, of which nobody
- * needs to know by how much exactly. */
-enum { HOPELESS_ROUNDS = 3 };
+static const double looks_faster = 0.995, looks_slower = 1.005;
 
-static bool is_slower(const struct timing *t)
+bool timing_compares_on(const struct timing *t, int planned)
 {
-    for (int r = 0; r < t->nr_samples; r++)
-        if (t->sample_ns[0][r] < t->sample_ns[1][r] * 1.02)
-            return false;
-    return t->nr_samples >= HOPELESS_ROUNDS;
-}
-
-static bool looks_faster(const struct timing *t)
-{
-    int faster = 0;
-    for (int r = 0; r < t->nr_samples; r++)
-        faster += t->sample_ns[0][r] < t->sample_ns[1][r] * 0.995;
-    return faster * 2 > t->nr_samples;
+    int faster = 0, slower = 0, nr = t->nr_samples;
+    for (int r = 0; r < nr; r++) {
+        double ratio = t->sample_ns[0][r] / t->sample_ns[1][r];
+        faster += ratio < looks_faster;
+        slower += ratio > looks_slower;
+    }
+    if (nr >= HOPELESS_ROUNDS && slower * 2 > nr)
+        return false;
+    return nr < planned || (nr < PROMISING_ROUNDS && faster * 2 > nr);
 }
 
 void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
@@ -213,7 +206,7 @@ void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits
     int first = guess_is_slice ? 1 : 0;
     int most = challenge && plan.rounds < PROMISING_ROUNDS ? PROMISING_ROUNDS : plan.rounds;
     for (int r = first; r < most; r++) {
-        if (challenge && (is_slower(out) || (r >= plan.rounds && !looks_faster(out))))
+        if (challenge && !timing_compares_on(out, plan.rounds))
             break;
         if (r > 0 && now_ns() - start + round_ns > (double)limits->budget_ns)
             break;

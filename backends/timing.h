@@ -60,6 +60,13 @@ struct timing_plan timing_plan(const double *call_ns, int nr, int64_t fill_ns);
  * calls and the time spent on calls so far; `before_ns` is INFINITY where there was only one. */
 bool timing_settled(double before_ns, double call_ns, double spent_ns);
 
+/*
+ * Is another pair worth its time, where kernel 0 challenges kernel 1 and `planned` pairs were
+ * planned? More are taken while it looks faster, and less where it looks slower. Ending early only
+ * where it does not look better cannot make a false acceptance more likely.
+ */
+bool timing_compares_on(const struct timing *t, int planned);
+
 /* Each kernel has been called before. */
 void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits *limits,
                 struct timing *out);

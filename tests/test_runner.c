@@ -555,6 +555,31 @@ static void test_sampling_waits_while_calls_get_faster(void **state)
     assert_false(timing_settled(INFINITY, 1e6, 1e6));
 }
 
+/* Of pairs of which `slower` show the challenger 3 % slower, and the others as much faster. */
+static bool compares_on(int pairs, int slower, int planned)
+{
+    struct timing t = {.nr_samples = pairs};
+    for (int i = 0; i < pairs; i++) {
+        t.sample_ns[0][i] = i < slower ? 1030 : 970;
+        t.sample_ns[1][i] = 1000;
+    }
+    return timing_compares_on(&t, planned);
+}
+
+static void test_a_challenger_that_looks_slower_is_not_measured_on(void **state)
+{
+    (void)state;
+    assert_true(compares_on(2, 2, 5)); /* too few to tell */
+    assert_false(compares_on(3, 3, 5));
+    assert_false(compares_on(3, 2, 5));
+    assert_true(compares_on(3, 1, 5));
+    assert_true(compares_on(4, 2, 5));
+    assert_true(compares_on(5, 2, 5)); /* past the plan while it looks faster */
+    assert_true(compares_on(13, 0, 5));
+    assert_false(compares_on(14, 0, 5));
+    assert_false(compares_on(6, 3, 5));
+}
+
 /* Who was called, in order; a call takes longer than a slice. */
 static struct {
     int nr;
@@ -674,6 +699,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_timing_plan),
         cmocka_unit_test(test_sampling_waits_while_calls_get_faster),
         cmocka_unit_test(test_finalists_are_timed_as_each_is_by_itself),
+        cmocka_unit_test(test_a_challenger_that_looks_slower_is_not_measured_on),
         cmocka_unit_test(test_kernels_that_settle_are_called_before_their_slices),
         cmocka_unit_test(test_last_cache_has_a_size),
         cmocka_unit_test(test_comparison_finds_the_worst_element),
