@@ -274,7 +274,8 @@ static void fill_final(struct fake *f, const struct measure_request *q, struct m
         for (int i = 0; i < SAMPLES; i++)
             r->sample_ns[k][i] =
                 1e4 * (1 + f->final_gap * rank_of(q, k)) *
-                (1 + f->final_noise * deviation((uint64_t)f->finals, blob_hash(q->artifact[k]), i));
+                (f->final_bursts && (i % 2 || (i == 0 && rank_of(q, k) == 0)) ? 2 : 1) *
+                (1 + f->final_noise * deviation(f->final_seed + (uint64_t)f->finals, blob_hash(q->artifact[k]), i));
 }
 
 static void fill(const struct measure_request *q, struct measure_result *r)

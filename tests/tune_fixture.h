@@ -38,6 +38,8 @@ struct fake {
     /* Finals, where final_noise is not 0: the kernel of rank i among those measured together takes
      * 10 us x (1 + final_gap x i), with so much noise, and never the same twice. */
     double final_gap, final_noise;
+    uint64_t final_seed; /* of that */
+    bool final_bursts;   /* all take twice as long half of the time, the best a bit oftener */
     bool wrong_final; /* the best kernel of the first such final gives a wrong result */
     double canary_ns;   /* of the canary; 0: there is none */
     double drift;       /* from measurement `drift_from` on, everything takes so many times longer */

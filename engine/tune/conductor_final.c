@@ -4,8 +4,12 @@
  *
  * The lowest cost of many noisy trials is partly luck, and trials hours apart saw different clocks.
  * So the finalists are measured once more, all of them interleaved, in several rounds; what is
- * reported are these medians only. Each round puts another finalist first, because the device
- * checks the output of the first kernel; one that fails there is out, and the round is made anew.
+ * reported comes from these samples only: one finalist's median, and for the others that times the
+ * median ratio of the samples of the same moments. Medians of each by itself would go wrong where a
+ * neighbour takes the machine for a part of the rounds: on one that did, a kernel that was 12 %
+ * faster in the middle of the pairs had a median 2 % above that of the other. Each round puts
+ * another finalist first, because the device checks the output of the first kernel; one that fails
+ * there is out, and the round is made anew.
  *
  * Finalists: the default, the best explored, the best refined by cost, and the best refined that
  * passed the strategy's test. Of two for the same title the faster one here has it. The refined
@@ -262,11 +266,25 @@ static void compare(struct separation *s, double level)
         s->verdict = FINAL_OPEN;
 }
 
+/* Of all finalists, relative to the first that has the most samples. */
+static void set_medians(struct final *n)
+{
+    const struct finalist *base = &n->f[0];
+    for (int i = 1; i < n->nr; i++)
+        base = n->f[i].nr_samples > base->nr_samples ? &n->f[i] : base;
+    double base_ns = stats_median(base->sample_ns, base->nr_samples), ratio[FINAL_SAMPLES];
+    for (int i = 0; i < n->nr; i++) {
+        struct finalist *f = &n->f[i];
+        for (int j = 0; j < f->nr_samples; j++)
+            ratio[j] = f->sample_ns[j] / base->sample_ns[j];
+        f->median_ns = f == base ? base_ns : base_ns * stats_median(ratio, f->nr_samples);
+    }
+}
+
 /* Medians as they are now, and the pair whose order decides the result. */
 static struct separation look(struct final *n)
 {
-    for (int i = 0; i < n->nr; i++)
-        n->f[i].median_ns = stats_median(n->f[i].sample_ns, n->f[i].nr_samples);
+    set_medians(n);
     struct separation s = {.verdict = FINAL_NONE, .p = NAN, .gain = NAN, .lo = NAN, .hi = NAN};
     const struct finalist *a = is_refined(n) ? best_refined(n) : finalist_of(n, ROLE_EXPLORED);
     const struct finalist *b = is_refined(n) ? best_explored(n) : finalist_of(n, ROLE_DEFAULT);
@@ -354,6 +372,8 @@ static void conclude(struct final *n, const struct separation *s)
     for (int i = 0; i < n->nr; i++) {
         struct finalist *f = &n->f[i];
         stats_median_interval(f->sample_ns, f->nr_samples, INTERVAL_LEVEL, &f->lo, &f->hi);
+        f->lo = fmin(f->lo, f->median_ns);
+        f->hi = fmax(f->hi, f->median_ns);
     }
     emit_result(n, s);
     end_final(n->t);
