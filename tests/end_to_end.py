@@ -294,7 +294,8 @@ class EndToEnd(unittest.TestCase):
                 continue
             explored = sum(m for (t, p), m in self.phases().items() if t == task and p != "refine")
             self.assertLessEqual(explored, 20)
-            self.assertLessEqual(n, 4 + first[task, phase])
+            # none at first where all neighbours were predicted to be slow
+            self.assertLessEqual(n, 4 + first.get((task, phase), 0))
         self.assertIn(20, [sum(m for (t, p), m in self.phases().items()
                                if t == task and p != "refine") for task, _ in self.phases()])
 

@@ -31,6 +31,7 @@ typedef double cost_fn(const struct world *w, const struct candidate *c);
 struct world {
     struct space space;
     cost_fn *cost;
+    bool (*score)(void *ctx, const struct candidate *c, int nr, double *out); /* may be NULL */
     double noise; /* standard deviation of one sample */
     double drift; /* of the moment, common to both samples of a pair */
     int pairs;    /* 0: no interleaved samples */
@@ -209,6 +210,7 @@ static inline struct strategy_env environment(struct world *w, uint64_t seed, in
         .nr_known = w->nr_known,
         .seen = seen,
         .decided = decided,
+        .score = w->score,
         .ctx = w,
         .batch = batch,
         .budget = budget,

