@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of headline.sh, from its sessions.
+"""The tables of headline.sh, from its sessions and what bench_arms says of their kernels.
 
     headline.py [--json] --arms "1000+0 50+50" FOLDER
 
-An arm's speedup of a task is the untuned default's time over the best kernel's, both from the final,
-interleaved measurement. Arms are compared on the tasks, models and seeds that all of them have.
-Seconds are the session's active time until its last trial ended.
+Arms are compared on the tasks, models and seeds that all of them have, by the kernels' times of one
+run. Seconds are the session's active time until its last trial ended.
+
+A curve is the speedup over the default of the best so far. It is the final one times how much slower
+the best so far was than the last, by the search's own measurements: the least of a thousand noisy
+ones is a few percent too low, and so are the curve's earlier points.
 """
 import argparse
 import json
@@ -15,6 +18,9 @@ import os
 import re
 import sqlite3
 import sys
+
+TRIALS = [1, 10, 25, 50, 75, 100, 150, 200, 350, 500, 1000]
+SHARES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]  # of the first arm's seconds
 
 
 def mean(values):
@@ -25,35 +31,55 @@ def mean(values):
 
 def read_session(path):
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    tasks = {}
-    for name, weight, default, explored, refined in db.execute(
-            "SELECT name, weight, default_ns, explored_ns, refined_ns FROM tasks"):
-        best = min((t for t in (explored, refined) if t), default=None)
-        if default and best:
-            tasks[name] = {"speedup": default / best, "best_ns": best, "weight": weight}
-    for name, trials in db.execute("SELECT task, count(*) FROM trials GROUP BY task"):
-        if name in tasks:
-            tasks[name]["trials"] = trials
+    trials = dict(db.execute("SELECT task, count(*) FROM trials GROUP BY task"))
     seconds = db.execute("SELECT max(ended) FROM trials").fetchone()[0]
-    # Best so far of each task after n of its trials.
-    curve = {}
-    for name, n, best in db.execute("SELECT task, trials, best_ns FROM progress ORDER BY trial"):
+    curve = {}  # of each task: (trials, seconds, best so far)
+    for name, n, time, best in db.execute(
+            "SELECT task, trials, time, best_ns FROM progress ORDER BY trial"):
         if best:
-            curve.setdefault(name, []).append((n, best))
+            curve.setdefault(name, []).append((n, time, best))
     db.close()
-    return {"tasks": tasks, "seconds": seconds, "curve": curve}
+    return {"trials": trials, "seconds": seconds, "curve": curve}
 
 
-def curve_at(session, points):
-    """Geometric mean of the speedups over tasks after n trials of each, for each n: the final one, times
-    how much slower the best after n trials was than the last, by the search's own measurements."""
+def read_pair(path):
+    """Of each task: nanoseconds of the default, of the first arm's kernel and of this arm's."""
+    with open(path, encoding="utf-8") as f:
+        return {name: tuple(map(float, ns)) for name, *ns in (line.split("\t") for line in f)}
+
+
+def read_runs(folder, arms):
+    """Of each (model, seed) that has been run with all arms: a session an arm, with "ns" of its
+    tasks: (default, first arm's, its own)."""
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        m = re.fullmatch(r"(.+)\.(\d+\+\d+)\.s(\d+)\.squall\.done", name)
+        path = os.path.join(folder, name[:-len(".done")])
+        if m and m[2] in arms and (m[2] == arms[0] or os.path.exists(path + ".pair")):
+            session = read_session(path)
+            if m[2] != arms[0]:
+                session["ns"] = read_pair(path + ".pair")
+            found.setdefault((m[1], int(m[3])), {})[m[2]] = session
+    runs = {k: v for k, v in found.items() if all(arm in v for arm in arms)}
+    for run in runs.values():
+        others = [run[arm]["ns"] for arm in arms[1:]]
+        run[arms[0]]["ns"] = {
+            task: (1, *[1 / mean(o[task][0] / o[task][1] for o in others)] * 2)
+            for task in set.intersection(*map(set, others))}
+    return runs
+
+
+def curve_at(session, at, points):
+    """Geometric mean over tasks of the speedups at each point; `at` is 0 for trials, 1 for seconds.
+    A task that has no trial yet has its default."""
     out = []
-    for n in points:
+    for point in points:
         speedups = []
         for task, steps in session["curve"].items():
-            upto = [best for k, best in steps if k <= n]
-            if task in session["tasks"] and upto:
-                speedups.append(session["tasks"][task]["speedup"] * steps[-1][1] / upto[-1])
+            if task in session["ns"]:
+                default, _, own = session["ns"][task]
+                upto = [s[2] for s in steps if s[at] <= point]
+                speedups.append(default / own * steps[-1][2] / upto[-1] if upto else 1)
         out.append(mean(speedups))
     return out
 
@@ -65,13 +91,7 @@ def main():
     parser.add_argument("folder")
     a = parser.parse_args()
     arms = a.arms.split()
-    found = {}
-    for name in sorted(os.listdir(a.folder)):
-        m = re.fullmatch(r"(.+)\.(\d+\+\d+)\.s(\d+)\.squall\.done", name)
-        if m and m[2] in arms:
-            session = read_session(os.path.join(a.folder, name[:-len(".done")]))
-            found.setdefault((m[1], int(m[3])), {})[m[2]] = session
-    runs = {k: v for k, v in found.items() if all(arm in v for arm in arms)}
+    runs = read_runs(a.folder, arms)
     if not runs:
         print("headline.py: no model and seed has been run with all arms", file=sys.stderr)
         return 1
@@ -83,24 +103,25 @@ def main():
             base, one = sessions[arms[0]], sessions[arm]
             seconds += one["seconds"]
             base_seconds += base["seconds"]
-            for task in one["tasks"].keys() & base["tasks"].keys():
-                t = one["tasks"][task]
-                ratio = t["speedup"] / base["tasks"][task]["speedup"]
-                speedup.append(t["speedup"])
-                relative.append(ratio)
-                by_seed.setdefault(seed, []).append(ratio)
-                trials += t.get("trials", 0)
+            for task, (default, first, own) in one["ns"].items():
+                speedup.append(default / own)
+                relative.append(first / own)
+                by_seed.setdefault(seed, []).append(first / own)
+                trials += one["trials"].get(task, 0)
         rows.append({"arm": arm, "tasks": len(speedup), "speedup": mean(speedup),
                      "relative": mean(relative),
                      "by_seed": {s: mean(v) for s, v in sorted(by_seed.items())},
                      "slower_by_2_percent": sum(r < 0.98 for r in relative) / len(relative),
                      "faster_by_2_percent": sum(r > 1.02 for r in relative) / len(relative),
                      "trials": trials, "seconds": seconds, "time": seconds / base_seconds})
-    points = [1, 10, 25, 50, 75, 100, 150, 200, 350, 500, 1000]
-    curves = {arm: [mean(c) for c in zip(*(curve_at(s[arm], points) for s in runs.values()))]
+    curves = {arm: [mean(c) for c in zip(*(curve_at(run[arm], 0, TRIALS) for run in runs.values()))]
               for arm in arms}
+    times = {arm: [mean(c) for c in zip(*(
+        curve_at(run[arm], 1, [share * run[arms[0]]["seconds"] for share in SHARES])
+        for run in runs.values()))] for arm in arms}
     if a.json:
-        json.dump({"arms": rows, "curve": {"trials": points, "speedup": curves},
+        json.dump({"arms": rows, "curve": {"trials": TRIALS, "speedup": curves},
+                   "curve_of_time": {"share": SHARES, "speedup": times},
                    "runs": [{"model": m, "seed": s} for m, s in sorted(runs)]}, sys.stdout, indent=1)
         print()
         return 0
@@ -113,10 +134,12 @@ def main():
               f"{r['seconds']:9.1f}{r['time']:9.1%}  "
               + " ".join(f"{v:.3f}" for v in r["by_seed"].values()))
     print("\nSpeedups over the untuned default, geometric means; slower, faster: by 2 % or more.")
-    print("\nSpeedup after so many trials of a task:")
-    print(f"{'trials':14s}" + "".join(f"{n:>7d}" for n in points))
-    for arm in arms:
-        print(f"{arm:14s}" + "".join(f"{v:7.3f}" for v in curves[arm]))
+    for title, points, curve in (
+            ("Speedup after so many trials of a task:", [str(n) for n in TRIALS], curves),
+            (f"Speedup after so much of the time of {arms[0]}:", [f"{x:.0%}" for x in SHARES], times)):
+        print(f"\n{title}\n{'':14s}" + "".join(f"{p:>7s}" for p in points))
+        for arm in arms:
+            print(f"{arm:14s}" + "".join(f"{v:7.3f}" for v in curve[arm]))
     return 0
 
 

@@ -16,12 +16,12 @@
 #   -j          JSON instead of tables
 #   -f          although the machine is busy
 #
-# MODELs are what squall tune takes; without any: AlexNet, ResNet-50, SqueezeNet and VGG-19 of
+# MODELs are ONNX files; without any: AlexNet, Inception-v1, ResNet-50 and SqueezeNet of
 # ../shared/models beside this repository. For each seed and model the arms run one after the other.
 # Sessions are kept, and taken as they are when they are there: remove the folder to start over.
 #
-# Arms are compared by their speedups: each session measures the untuned default once more,
-# interleaved with the best it found, so that a machine that has become slower meanwhile divides out.
+# When an arm has ended, the best kernels of it and of the first arm and the untuned default are
+# measured once more by turns, in one run (tests/bench/arms.c): arms are compared by that.
 # SQUALL in the environment names another squall.
 set -eu
 
@@ -48,7 +48,7 @@ shift $((OPTIND - 1))
 
 folder=${folder:-$build/headline}
 if [ $# = 0 ]; then
-    for name in bvlc_alexnet resnet50 squeezenet vgg19; do
+    for name in bvlc_alexnet inception_v1 resnet50 squeezenet; do
         set -- "$@" "$source/../shared/models/light_$name.onnx"
     done
 fi
@@ -63,12 +63,32 @@ if [ -n "$print_only" ]; then
 fi
 
 machine_need_quiet "$force"
-build_find "$build" || {
+if ! build_find "$build" || ! meson compile -C "$build" bench_arms >&2; then
     say "the build failed"
     exit 1
-}
+fi
 mkdir -p "$folder"
 [ -n "$json" ] || machine_print
+
+# Of $model with $arm and $seed, into the session.
+tune_arm() {
+    [ ! -f "$1.done" ] || return 0
+    rm -f "$1" "$1-wal" "$1-shm" "$1.pair"
+    say "$name, $arm trials a task, seed $seed"
+    "$squall" tune "$model" --explore "${arm%+*}" --refine "${arm#*+}" --seed "$seed" \
+        --task "$glob" --session "$1" --batch >"$1.log" 2>&1 && touch "$1.done" && return
+    say "it failed: $(tail -n 1 "$1.log")"
+    return 1
+}
+
+# What the session found beside what the first arm's has found.
+compare_arm() {
+    first=$folder/$name.${arms%% *}.s$seed.squall
+    [ "$first" != "$1" ] && [ ! -f "$1.pair" ] || return 0
+    "$build/tests/bench_arms" "$model" "$first" "$1" >"$1.part" && mv "$1.part" "$1.pair" && return
+    say "$name, $arm, seed $seed: the kernels could not be measured"
+    return 1
+}
 
 failed=0
 for seed in $seeds; do
@@ -76,16 +96,7 @@ for seed in $seeds; do
         name=$(basename "$model" .onnx)
         for arm in $arms; do
             session=$folder/$name.$arm.s$seed.squall
-            [ ! -f "$session.done" ] || continue
-            rm -f "$session" "$session-wal" "$session-shm"
-            say "$name, $arm trials a task, seed $seed"
-            if "$squall" tune "$model" --explore "${arm%+*}" --refine "${arm#*+}" --seed "$seed" \
-                --task "$glob" --session "$session" --batch >"$session.log" 2>&1; then
-                touch "$session.done"
-            else
-                say "it failed: $(tail -n 1 "$session.log")"
-                failed=$((failed + 1))
-            fi
+            tune_arm "$session" && compare_arm "$session" || failed=$((failed + 1))
         done
     done
 done
