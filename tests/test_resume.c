@@ -520,6 +520,65 @@ static void test_changed_budgets_decide_equally(void **state)
     free(want);
 }
 
+/* Did refining the task end because it brought nothing? */
+static bool stagnated(const struct event *ev, int nr, int task)
+{
+    bool yes = false;
+    for (int i = 0; i < nr; i++)
+        yes |= ev[i].kind == EV_PHASE && ev[i].task == task && ev[i].u.phase.phase == PHASE_FINAL &&
+               !strcmp(ev[i].u.phase.why, "stagnated");
+    return yes;
+}
+
+static struct event *refined_on(struct story *first, int64_t trials, int *nr)
+{
+    struct tune_command more = {TUNE_REFINE, -1, trials};
+    struct story s = *first;
+    s.past = first->ev;
+    s.nr_past = first->nr;
+    s.resumed = 1;
+    s.knows_results = true;
+    s.budget = &more;
+    s.nr_budgets = 1;
+    tell(&s);
+    assert_int_equal(s.rc, 0);
+    kept_free(s.learned, s.nr_learned);
+    *nr = s.nr;
+    return s.ev;
+}
+
+/* Refining rests where half of its budget has brought no gain, and goes on for a larger one only.
+ */
+static void test_a_refinement_that_rests_goes_on_when_it_is_given_more(void **state)
+{
+    (void)state;
+    enum { TASKS = 4, BUDGET = 36, MORE = 60 };
+    if (trees_missing())
+        skip();
+    struct story first = {
+        .nr_tasks = TASKS, .jobs = 1, .learns = true, .explore = 256, .refine = BUDGET};
+    tell(&first);
+    int nr_more, nr_less, rested = 0;
+    struct event *more = refined_on(&first, MORE, &nr_more);
+    struct event *less = refined_on(&first, BUDGET - 1, &nr_less);
+    for (int t = 0; t < TASKS; t++) {
+        if (!stagnated(first.ev, first.nr, t))
+            continue;
+        int refined = count_phase(first.ev, first.nr, t, PHASE_REFINE);
+        assert_in_range(refined, BUDGET / 2, BUDGET - 1);
+        assert_in_range(count_phase(more, nr_more, t, PHASE_REFINE), 1, MORE - refined);
+        assert_int_equal(count_kind(more, nr_more, EV_RESULT, t), 1);
+        assert_int_equal(count_phase(less, nr_less, t, PHASE_REFINE), 0);
+        assert_int_equal(count_kind(less, nr_less, EV_RESULT, t), 0);
+        rested++;
+    }
+    assert_true(rested > 0);
+    free(more);
+    free(less);
+    kept_free(first.learned, first.nr_learned);
+    free(first.ev);
+}
+
 /* The same once more is no change. */
 static void test_the_same_budget_again_changes_nothing(void **state)
 {
@@ -688,6 +747,7 @@ int main(void)
         cmocka_unit_test(test_more_refinement_goes_on_where_it_stood),
         cmocka_unit_test(test_more_exploration_refines_anew),
         cmocka_unit_test(test_changed_budgets_decide_equally),
+        cmocka_unit_test(test_a_refinement_that_rests_goes_on_when_it_is_given_more),
         cmocka_unit_test(test_the_same_budget_again_changes_nothing),
         cmocka_unit_test(test_budgets_change_while_running),
         cmocka_unit_test(test_a_task_skipped_goes_on_when_asked_by_name),

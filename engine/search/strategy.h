@@ -6,7 +6,7 @@
  *
  *     propose(want)  ->  up to `want` proposals: a batch
  *     observe()      once for every trial of the batch, in the order of the proposals
- *     propose() ...  until it returns 0: exhausted or converged, `why` says which
+ *     propose() ...  until it returns 0: exhausted, converged, or `rests`; `why` says which
  *
  * The engine owns budget and duplicates: before a proposal is run it is looked up in env->known, and
  * a strategy is expected to ask that itself (strategy_is_new) to use its batch well. A proposal
@@ -119,7 +119,7 @@ struct strategy_env {
     void (*decided)(void *ctx, const struct decision *d);
     /*
      * Predicted speed of candidates, higher is better, in [0, 1]: the learned cost model's
-     * (cost_model.h), which begins with an estimate. False where there is neither;
+     * (cost_model.h), which begins with an estimate. Speeds compare within one call. False where there is neither;
      * the strategy then ranks by measured neighbours of its own, as it does where this is NULL.
      */
     bool (*score)(void *ctx, const struct candidate *c, int nr, double *out);
@@ -136,9 +136,12 @@ struct strategy_class {
     struct strategy *(*create)(const struct strategy_env *env, struct err *e);
     int (*propose)(struct strategy *s, int want, struct proposal *out);
     void (*observe)(struct strategy *s, const struct observation *o);
-    /* Why propose() returned 0: "converged", "space exhausted"; static text. */
+    /* Why propose() returned 0: "converged", "space exhausted", "stagnated"; static text. */
     const char *(*why)(const struct strategy *s);
     void (*destroy)(struct strategy *s);
+    /* Did it return 0 because more is not worth its budget, so that it goes on where it is asked
+     * again? NULL: never. */
+    bool (*rests)(const struct strategy *s);
 };
 
 /* NULL where there is none of that name. `i` walks the list until NULL. */

@@ -119,5 +119,5 @@ const struct strategy_class strategy_annealing = {
     "annealing", "simulated annealing over single knobs, heated anew",
     create,      propose,
     observe,     why,
-    destroy,
+    destroy, NULL,
 };

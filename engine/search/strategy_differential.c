@@ -128,5 +128,5 @@ static const char *why(const struct strategy *s)
 
 const struct strategy_class strategy_differential = {
     "differential", "differential evolution, DE/rand/1/bin on knobs", create, propose, observe, why,
-    destroy,
+    destroy, NULL,
 };

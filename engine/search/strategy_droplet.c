@@ -2,11 +2,11 @@
 /*
  * Droplet search: coordinate descent from the best candidates known.
  *
- * Words. The *incumbent* is the point of the descent. Its *ring* are all valid neighbours: one step
+ * Words. The *incumbent* is the point of the descent. Its *ring* are its valid neighbours: one step
  * in one knob, both ways, from it or from a twin of it (struct sketch): all programs that are one
- * step away, each once. A *probe* is a point to measure against the incumbent, of the ring or
- * beyond it. A *descent* runs from a *start* until it *converges*: until every probe of the ring
- * has been a trial and none was better.
+ * step away, each once, but for those predicted to be slow. A *probe* is a point to measure against
+ * the incumbent, of the ring or beyond it. A *descent* runs from a *start* until it *converges*:
+ * until every probe of the ring has been a trial and none was better.
  *
  *   start    the fastest trial known; without any, the sketches' start candidates and samples,
  *            the fastest of which becomes the incumbent
@@ -21,17 +21,18 @@
  *            is left
  *
  * What the ports of this search get wrong, and this one must not (see tests/test_droplet.c):
- * whether a point has been visited is asked of the point, never of the step; a ring is complete;
- * results find their probe by their candidate; a difference within the noise is no gain.
+ * whether a point has been visited is asked of the point, never of the step; a ring has the steps
+ * of all knobs, both ways; results find their probe by their candidate; a difference within the
+ * noise is no gain.
  *
  * The order of a ring decides what a small budget gets to see: the fastest by prediction come first
  * (strategy_env.score), and knobs that have brought gains; what is equal is in a random order.
  *
  * Where the engine predicts, steps and pairs that it takes for much slower than the incumbent are
- * left out, and the search ends where half of its budget has brought no gain. Of 10,000 probes of
+ * left out, and the search rests when half of its budget has brought no gain. Of 10,000 probes of
  * two networks' kernels, 1.4 % of those predicted at .9 of the incumbent's speed or above were
- * better, .9 % of those at .8 to .9, and none below; a third of the trials is saved. Without a
- * prediction the last probe of a ring is as good as the first.
+ * better, .9 % of those at .8 to .9, and one of 300 below. Without a prediction the last probe of a
+ * ring is as good as the first, and none is left out.
  *
  * Costs known from different moments are comparable only roughly. A descent keeps them so: the cost
  * of a paired trial is the incumbent's times the median ratio. A restart which finds a neighbour
@@ -61,8 +62,8 @@ enum {
 
 static const double KNOWN_GAIN = 0.05, PAIR_MIN_GAIN = -0.2, START_MAX_RATIO = 2;
 /* A predicted speed, over the incumbent's, below which a probe is not worth a trial. */
-static const double UNLIKELY = 0.85;
-/* What a knob's gains so far count beside predicted speeds, which are at most 1. */
+static const double UNLIKELY = 0.8;
+/* What a knob's gains so far count beside predicted speeds over the incumbent's. */
 static const double MOST_CREDIT = 0.1;
 
 enum stage { STAGE_START, STAGE_RING, STAGE_PAIR, STAGE_DONE };
@@ -78,7 +79,7 @@ struct probe {
     int fact;    /* in the history once it is judged and was measured, else -1 */
     double gain; /* NAN where unknown */
     double p;
-    double promise; /* predicted speed over the incumbent's, and its knob's credit */
+    double promise; /* predicted speed over the incumbent's, and the credit of a single knob */
     char text[128];
 };
 
@@ -146,7 +147,7 @@ static struct probe *add_probe(struct strategy *s, const struct candidate *c,
                         .fact = -1,
                         .gain = NAN,
                         .p = NAN,
-                        .promise = 1};
+                        .promise = NAN};
     if (supply_is_new(&s->supply, c))
         return p;
     p->state = PROBE_JUDGED;
@@ -171,15 +172,11 @@ static int count_waiting(const struct strategy *s)
     return nr;
 }
 
-/* Predicted speeds over the incumbent's; false, and 1 each, where nothing is predicted. */
-static bool predict(const struct strategy *s, const struct candidate *c, int nr, double *speed)
+/* Does the engine predict speeds? */
+static bool is_predicted(const struct strategy *s)
 {
-    double here = 0;
-    bool some = s->env.score && s->env.score(s->env.ctx, point(s, s->incumbent), 1, &here) &&
-                here > 0 && s->env.score(s->env.ctx, c, nr, speed);
-    for (int i = 0; i < nr; i++)
-        speed[i] = some ? speed[i] / here : 1;
-    return some;
+    double speed;
+    return s->env.score && s->env.score(s->env.ctx, point(s, s->incumbent), 1, &speed);
 }
 
 /* The most promising first; what is equal stays in its order. */
@@ -192,6 +189,31 @@ static void sort_probes(struct probe *v, int nr)
             v[j] = v[j - 1];
         v[j] = p;
     }
+}
+
+/* Sorts the probes from `first` on, and drops those that would have to be tried and are predicted
+ * to be slow. Speeds compare within one call only. */
+static void rate_probes(struct strategy *s, int first)
+{
+    int nr = s->nr_probes - first, kept = first;
+    struct candidate *c = xmalloc(((size_t)nr + 1) * sizeof *c);
+    double *speed = xmalloc(((size_t)nr + 1) * sizeof *speed);
+    c[0] = *point(s, s->incumbent);
+    for (int i = 0; i < nr; i++)
+        c[i + 1] = s->probe[first + i].c;
+    bool some = s->env.score && s->env.score(s->env.ctx, c, nr + 1, speed) && speed[0] > 0;
+    const double *credit = s->credit[c[0].sketch];
+    for (int i = 0; i < nr; i++) {
+        struct probe p = s->probe[first + i];
+        double over = some ? speed[i + 1] / speed[0] : 1;
+        p.promise = over + (p.knob2 < 0 ? fmin(credit[p.knob], MOST_CREDIT) : 0);
+        if (over >= UNLIKELY || p.state != PROBE_WAITING)
+            s->probe[kept++] = p;
+    }
+    s->nr_probes = kept;
+    sort_probes(s->probe + first, kept - first);
+    free(speed);
+    free(c);
 }
 
 /* The winning step once more, which is a neighbour, and twice more. Returns the neighbour. */
@@ -249,36 +271,23 @@ static void add_steps(const struct strategy *s, int twin, struct steps *out)
     free(n);
 }
 
-/* The steps in a random order as probes, the most promising first; without the unlikely ones. */
+/* Probes of the steps, in a random order, but for one. */
 static void add_ring(struct strategy *s, const struct steps *ring, int but)
 {
-    const double *credit = s->credit[point(s, s->incumbent)->sketch];
     int *order = xmalloc(((size_t)ring->nr + 1) * sizeof *order);
-    double *speed = xmalloc(((size_t)ring->nr + 1) * sizeof *speed);
-    struct candidate *c = xmalloc(((size_t)ring->nr + 1) * sizeof *c);
     for (int i = 0; i < ring->nr; i++) {
         int j = (int)rng_below(&s->rng, (uint64_t)i + 1);
         order[i] = order[j];
         order[j] = i;
-        c[i] = ring->v[i].c;
     }
-    predict(s, c, ring->nr, speed);
-    int first = s->nr_probes;
     for (int i = 0; i < ring->nr; i++) {
         int at = order[i];
         const struct neighbour *n = &ring->v[at];
-        if (at == but)
-            continue;
-        struct probe *p = add_probe(s, &n->c, &ring->from[at], ORIGIN_NEIGHBOUR, n->knob, n->dir);
-        set_note(p, n->text, "");
-        p->promise = speed[at] + fmin(credit[n->knob], MOST_CREDIT);
-        if (p->state == PROBE_WAITING && speed[at] < UNLIKELY)
-            s->nr_probes--;
+        if (at != but)
+            set_note(add_probe(s, &n->c, &ring->from[at], ORIGIN_NEIGHBOUR, n->knob, n->dir),
+                     n->text, "");
     }
-    sort_probes(s->probe + first, s->nr_probes - first);
     free(order);
-    free(speed);
-    free(c);
 }
 
 /* Makes the probes of the incumbent's ring; `won` is the probe that led here, or NULL. */
@@ -291,7 +300,9 @@ static void open_ring(struct strategy *s, const struct probe *won)
     candset_add(&ring.twins, point(s, s->incumbent));
     for (int i = 0; i < ring.twins.nr; i++)
         add_steps(s, i, &ring);
-    add_ring(s, &ring, won ? speculate(s, won, ring.v, ring.nr) : -1);
+    int again = won ? speculate(s, won, ring.v, ring.nr) : -1, first = s->nr_probes;
+    add_ring(s, &ring, again);
+    rate_probes(s, first);
     free(ring.v);
     free(ring.from);
     candset_release(&ring.twins);
@@ -346,7 +357,8 @@ static int best_steps(const struct strategy *s, struct probe *out, int max)
     return nr;
 }
 
-/* Pairs in the order of the sum of their ranks: the best with the second best, and so on. */
+/* The most promising pairs. Where nothing is predicted they are in the order of the sum of their
+ * ranks: the best with the second best, and so on. */
 static void open_pairs(struct strategy *s)
 {
     struct probe step[PAIR_STEPS];
@@ -364,12 +376,11 @@ static void open_pairs(struct strategy *s)
             p->knob2 = step[j].knob;
             const struct knob *k = s->env.space->sketch[here.sketch]->knob;
             snprintf(p->note, sizeof p->note, "%.28s and %.28s", k[p->knob].name, k[p->knob2].name);
-            predict(s, &c, 1, &p->promise);
-            if (p->state != PROBE_WAITING || p->promise < UNLIKELY)
+            if (p->state != PROBE_WAITING)
                 s->nr_probes--;
         }
     }
-    sort_probes(s->probe, s->nr_probes);
+    rate_probes(s, 0);
     if (s->nr_probes > MAX_PAIRS)
         s->nr_probes = MAX_PAIRS;
     s->family = s->nr_probes;
@@ -633,11 +644,10 @@ static void next_stage(struct strategy *s)
  * nothing, the other half seldom does. */
 static bool is_stagnant(const struct strategy *s)
 {
-    double speed;
     int patience = s->env.budget / 2;
-    return s->incumbent >= 0 && s->fruitless > 0 &&
+    return s->incumbent >= 0 &&
            s->fruitless >= (patience > LEAST_PATIENCE ? patience : LEAST_PATIENCE) &&
-           predict(s, point(s, s->incumbent), 1, &speed);
+           is_predicted(s);
 }
 
 static int propose(struct strategy *s, int want, struct proposal *out)
@@ -716,9 +726,14 @@ static const char *why(const struct strategy *s)
     return s->stagnant ? "stagnated" : s->why;
 }
 
+static bool rests(const struct strategy *s)
+{
+    return s->stagnant;
+}
+
 const struct strategy_class strategy_droplet = {
     "droplet", "coordinate descent from the best candidates, with a test of significance",
     create,    propose,
     observe,   why,
-    destroy,
+    destroy,   rests,
 };

@@ -451,5 +451,5 @@ const struct strategy_class strategy_evolutionary = {
     "evolutionary", "MetaSchedule's evolutionary search: mutates the best, guided by a model",
     create,         propose,
     observe,        why,
-    destroy,
+    destroy, NULL,
 };

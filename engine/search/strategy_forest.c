@@ -273,10 +273,10 @@ const struct strategy_class strategy_forest = {
     "forest", "Bayesian optimisation: a random forest guesses, expected improvement decides",
     create,   propose,
     observe,  why,
-    destroy,
+    destroy, NULL,
 };
 
 const struct strategy_class strategy_auto = {
     "auto",  "the best for spaces of which nothing is known: forest", create, propose, observe, why,
-    destroy,
+    destroy, NULL,
 };

@@ -82,5 +82,5 @@ static const char *why(const struct strategy *s)
 }
 
 const struct strategy_class strategy_genetic = {
-    "genetic", "genetic algorithm, a child at a time", create, propose, observe, why, destroy,
+    "genetic", "genetic algorithm, a child at a time", create, propose, observe, why, destroy, NULL,
 };

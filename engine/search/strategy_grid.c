@@ -53,5 +53,5 @@ static void destroy(struct strategy *s)
 }
 
 const struct strategy_class strategy_grid = {
-    "grid", "every valid candidate, in order", create, propose, observe, why, destroy,
+    "grid", "every valid candidate, in order", create, propose, observe, why, destroy, NULL,
 };

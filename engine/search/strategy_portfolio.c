@@ -160,5 +160,5 @@ const struct strategy_class strategy_portfolio = {
     "portfolio", "forest, tabu and genetic: the next trial to the one that paid lately",
     create,      propose,
     observe,     why,
-    destroy,
+    destroy, NULL,
 };

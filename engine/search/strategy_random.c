@@ -50,4 +50,5 @@ static void destroy(struct strategy *s)
 
 const struct strategy_class strategy_random = {
     "random", "valid candidates at random, none twice", create, propose, observe, why, destroy,
+    NULL,
 };

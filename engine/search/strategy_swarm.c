@@ -130,5 +130,5 @@ static const char *why(const struct strategy *s)
 }
 
 const struct strategy_class strategy_swarm = {
-    "swarm", "particle swarm on knobs", create, propose, observe, why, destroy,
+    "swarm", "particle swarm on knobs", create, propose, observe, why, destroy, NULL,
 };

@@ -158,5 +158,5 @@ const struct strategy_class strategy_tabu = {
     "tabu",  "iterated local search, first improvement, with a tabu list",
     create,  propose,
     observe, why,
-    destroy,
+    destroy, NULL,
 };

@@ -170,6 +170,7 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
     int64_t since = clock_thread_cpu_ns();
     t->class = class;
     t->strategy = class->create(&env, e);
+    t->rests_at = t->refine;
     t->c->search_ns += clock_thread_cpu_ns() - since;
     if (t->strategy)
         return 0;
@@ -309,6 +310,22 @@ static bool has_more(const struct course *t)
     return !t->refined_out && (t->refine < 0 || t->used < t->refine);
 }
 
+/* Has refining more to propose, although it was not worth the budget? */
+static bool is_rested(const struct course *t)
+{
+    return t->strategy && t->class->rests && t->class->rests(t->strategy);
+}
+
+/* A budget larger than that of the last time lets it go on, once: the same whether the budget grew
+ * before it rested or after. */
+static bool may_go_on(struct course *t)
+{
+    bool more = t->rests_at >= 0 && (t->refine < 0 || t->refine > t->rests_at);
+    if (more)
+        t->rests_at = t->refine;
+    return more;
+}
+
 void course_set_budget(struct course *t, enum phase phase, int64_t trials)
 {
     struct conductor *c = t->c;
@@ -316,8 +333,9 @@ void course_set_budget(struct course *t, enum phase phase, int64_t trials)
         t->explore = trials;
     } else {
         /* Who gives more wants it used, although the strategy had seen enough. */
-        t->refined_out &= t->refine < 0 || (trials >= 0 && trials <= t->refine);
         t->refine = trials;
+        if (t->refined_out && is_rested(t) && may_go_on(t))
+            t->refined_out = false;
     }
     t->told &= t->phase != phase;
     if (t->phase < PHASE_FINAL || c->draining || !has_more(t))
@@ -461,6 +479,8 @@ static struct flight *next_flight(struct course *t, const char **why)
         f = next_batch(t, why);
     if (!f && t->phase == PHASE_EXPLORE)
         t->explored_out = true;
+    else if (!f && is_rested(t) && may_go_on(t))
+        return next_flight(t, why);
     else if (!f)
         t->refined_out = true;
     return f;

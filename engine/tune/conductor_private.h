@@ -88,6 +88,7 @@ struct course {
     int64_t explore, refine;        /* budgets of the phases, in trials; negative: none */
     int64_t explored;               /* trials that were no refinement */
     bool explored_out, refined_out; /* the strategy has no more to propose */
+    int64_t rests_at;               /* budget of refining at which its strategy may rest */
     int nr_returns;                 /* from refining to exploring */
 
     const struct strategy_class *class;
