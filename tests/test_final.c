@@ -127,7 +127,7 @@ static void a_small_difference_is_found_in_more_rounds(void **state)
 }
 
 /* Half of the samples are of moments at which a neighbour took the machine, and of the best kernel
- * one more: its median is the slowest, and in nearly all pairs it is the fastest. */
+ * one more: its median is behind that of the second, and in nearly all pairs it is the fastest. */
 static void a_burst_does_not_turn_the_order(void **state)
 {
     (void)state;

@@ -252,6 +252,11 @@ static int rank_of(const struct measure_request *q, int kernel)
     return rank;
 }
 
+static double burst(const struct fake *f, int sample, int rank)
+{
+    return f->final_bursts && (sample % 2 || (sample == 0 && rank == 0)) ? 2 : 1;
+}
+
 /* Lock held. */
 static void fill_final(struct fake *f, const struct measure_request *q, struct measure_result *r)
 {
@@ -273,9 +278,9 @@ static void fill_final(struct fake *f, const struct measure_request *q, struct m
     for (int k = 0; k < q->nr; k++)
         for (int i = 0; i < SAMPLES; i++)
             r->sample_ns[k][i] =
-                1e4 * (1 + f->final_gap * rank_of(q, k)) *
-                (f->final_bursts && (i % 2 || (i == 0 && rank_of(q, k) == 0)) ? 2 : 1) *
-                (1 + f->final_noise * deviation(f->final_seed + (uint64_t)f->finals, blob_hash(q->artifact[k]), i));
+                1e4 * (1 + f->final_gap * rank_of(q, k)) * burst(f, i, rank_of(q, k)) *
+                (1 + f->final_noise * deviation(f->final_seed + (uint64_t)f->finals,
+                                                blob_hash(q->artifact[k]), i));
 }
 
 static void fill(const struct measure_request *q, struct measure_result *r)
@@ -366,7 +371,8 @@ static void fake_close(struct device *d)
 
 static const struct device_class fake_class = {
     "fake",     fake_info,          fake_space,   fake_operands,  fake_operands_free,
-    fake_build, fake_artifact_free, fake_measure, fake_interrupt, fake_close, NULL,
+    fake_build, fake_artifact_free, fake_measure, fake_interrupt, fake_close,
+    NULL,
 };
 
 void fake_init(struct fake *f, const struct task_list *tasks)

@@ -4,10 +4,11 @@
  *
  * The lowest cost of many noisy trials is partly luck, and trials hours apart saw different clocks.
  * So the finalists are measured once more, all of them interleaved, in several rounds; what is
- * reported comes from these samples only: one finalist's median, and for the others that times the
- * median ratio of the samples of the same moments. Medians of each by itself would go wrong where a
- * neighbour takes the machine for a part of the rounds: on one that did, a kernel that was 12 %
- * faster in the middle of the pairs had a median 2 % above that of the other. Each round puts
+ * reported comes from these samples only: the winner's median, and for the others that times the
+ * median ratio to it of the samples of the same moments. Which of two is faster is asked of the
+ * ratios, too. Medians of each by itself would go wrong where a neighbour takes the machine for a
+ * part of the rounds: on one that did, a kernel that was 12 % faster by the median of the pairs had
+ * a median 2 % above that of the other. Each round puts
  * another finalist first, because the device checks the output of the first kernel; one that fails
  * there is out, and the round is made anew.
  *
@@ -78,7 +79,7 @@ struct separation {
     const struct finalist *a, *b; /* NULL both: there is nothing to compare */
     enum final_verdict verdict;
     int nr_pairs;
-    double p;            /* two-sided, of the order of the medians */
+    double p;            /* two-sided, of the order that `gain` has */
     double gain, lo, hi; /* 1 - median of a / b, and its interval at the level of the look */
 };
 
@@ -197,12 +198,32 @@ static struct finalist *finalist_of(struct final *n, enum role r)
     return NULL;
 }
 
+static int nr_pairs(const struct finalist *a, const struct finalist *b)
+{
+    return a->nr_samples < b->nr_samples ? a->nr_samples : b->nr_samples;
+}
+
+/* The ratios a / b of the samples of the same moments. Returns their number. */
+static int ratios(const struct finalist *a, const struct finalist *b, double *out)
+{
+    int nr = nr_pairs(a, b);
+    for (int i = 0; i < nr; i++)
+        out[i] = a->sample_ns[i] / b->sample_ns[i];
+    return nr;
+}
+
+static double median_ratio(const struct finalist *a, const struct finalist *b)
+{
+    double ratio[FINAL_SAMPLES];
+    return stats_median(ratio, ratios(a, b, ratio));
+}
+
 /* NULL loses. */
 static struct finalist *faster(struct finalist *a, struct finalist *b)
 {
     if (!a || !b)
         return a ? a : b;
-    return b->median_ns < a->median_ns ? b : a;
+    return median_ratio(b, a) < 1 ? b : a;
 }
 
 static struct finalist *best_explored(struct final *n)
@@ -233,11 +254,6 @@ static double look_level(struct final *n)
     return FINAL_ALPHA / ((FINAL_MAX_ROUNDS - FINAL_ROUNDS + 1) * pairs);
 }
 
-static int nr_pairs(const struct finalist *a, const struct finalist *b)
-{
-    return a->nr_samples < b->nr_samples ? a->nr_samples : b->nr_samples;
-}
-
 /* Two-sided p that they are equal, small only where `a` is the faster one. */
 static double p_faster(const struct finalist *a, const struct finalist *b)
 {
@@ -247,15 +263,12 @@ static double p_faster(const struct finalist *a, const struct finalist *b)
 static void compare(struct separation *s, double level)
 {
     double ratio[FINAL_SAMPLES], lo, hi;
-    s->nr_pairs = nr_pairs(s->a, s->b);
-    for (int i = 0; i < s->nr_pairs; i++)
-        ratio[i] = s->a->sample_ns[i] / s->b->sample_ns[i];
+    s->nr_pairs = ratios(s->a, s->b, ratio);
     stats_median_interval(ratio, s->nr_pairs, 1 - level, &lo, &hi);
     s->gain = 1 - stats_median(ratio, s->nr_pairs);
     s->lo = 1 - hi;
     s->hi = 1 - lo;
-    bool ordered = s->a->median_ns < s->b->median_ns;
-    s->p = ordered ? p_faster(s->a, s->b) : p_faster(s->b, s->a);
+    s->p = s->gain > 0 ? p_faster(s->a, s->b) : p_faster(s->b, s->a);
     /* The range of fewer samples than this misses the median more often than the level says. */
     bool enough = ldexp(2, -s->nr_pairs) <= level;
     if (s->p <= level)
@@ -266,25 +279,9 @@ static void compare(struct separation *s, double level)
         s->verdict = FINAL_OPEN;
 }
 
-/* Of all finalists, relative to the first that has the most samples. */
-static void set_medians(struct final *n)
-{
-    const struct finalist *base = &n->f[0];
-    for (int i = 1; i < n->nr; i++)
-        base = n->f[i].nr_samples > base->nr_samples ? &n->f[i] : base;
-    double base_ns = stats_median(base->sample_ns, base->nr_samples), ratio[FINAL_SAMPLES];
-    for (int i = 0; i < n->nr; i++) {
-        struct finalist *f = &n->f[i];
-        for (int j = 0; j < f->nr_samples; j++)
-            ratio[j] = f->sample_ns[j] / base->sample_ns[j];
-        f->median_ns = f == base ? base_ns : base_ns * stats_median(ratio, f->nr_samples);
-    }
-}
-
-/* Medians as they are now, and the pair whose order decides the result. */
+/* The pair whose order decides the result, as it is now. */
 static struct separation look(struct final *n)
 {
-    set_medians(n);
     struct separation s = {.verdict = FINAL_NONE, .p = NAN, .gain = NAN, .lo = NAN, .hi = NAN};
     const struct finalist *a = is_refined(n) ? best_refined(n) : finalist_of(n, ROLE_EXPLORED);
     const struct finalist *b = is_refined(n) ? best_explored(n) : finalist_of(n, ROLE_DEFAULT);
@@ -309,7 +306,7 @@ static void say_order(const struct final *n, const struct separation *s, char *o
 {
     static const char *const name[2][2] = {{"explored", "default"}, {"refined", "explored"}};
     const char *who = name[is_refined(n)][0], *other = name[is_refined(n)][1];
-    const char *stays = s->b->median_ns <= s->a->median_ns ? ", which stays" : "";
+    const char *stays = s->gain <= 0 ? ", which stays" : "";
     bool faster = s->gain >= 0;
     const char *how = faster ? "faster" : "slower";
     double sign = faster ? 100 : -100, gain = sign * s->gain;
@@ -367,14 +364,28 @@ static void emit_result(struct final *n, const struct separation *s)
     event_emit(t->c, 0);
 }
 
-static void conclude(struct final *n, const struct separation *s)
+/* What is reported, relative to the winner. What a recorded device gives are no samples of the same
+ * moments: there each has its own median. */
+static void set_times(struct final *n, const struct finalist *winner)
 {
+    bool recorded = n->t->c->device->class->now;
+    double base_ns = stats_median(winner->sample_ns, winner->nr_samples), ratio[FINAL_SAMPLES];
     for (int i = 0; i < n->nr; i++) {
         struct finalist *f = &n->f[i];
-        stats_median_interval(f->sample_ns, f->nr_samples, INTERVAL_LEVEL, &f->lo, &f->hi);
-        f->lo = fmin(f->lo, f->median_ns);
-        f->hi = fmax(f->hi, f->median_ns);
+        bool own = recorded || f == winner;
+        int nr = own ? f->nr_samples : ratios(f, winner, ratio);
+        const double *sample = own ? f->sample_ns : ratio;
+        double unit = own ? 1 : base_ns;
+        stats_median_interval(sample, nr, INTERVAL_LEVEL, &f->lo, &f->hi);
+        f->lo *= unit;
+        f->hi *= unit;
+        f->median_ns = unit * stats_median(sample, nr);
     }
+}
+
+static void conclude(struct final *n, const struct separation *s)
+{
+    set_times(n, faster(best_explored(n), best_refined(n)));
     emit_result(n, s);
     end_final(n->t);
 }
@@ -423,11 +434,11 @@ static int obligatory_rounds(const struct final *n)
 /* Who cannot come near the pair any more. */
 static void settle_slow(struct final *n, const struct separation *s)
 {
-    const struct finalist *leader = s->a->median_ns < s->b->median_ns ? s->a : s->b;
+    const struct finalist *leader = s->gain > 0 ? s->a : s->b;
     double level = look_level(n);
     for (int i = 0; i < n->nr; i++) {
         struct finalist *f = &n->f[i];
-        if (f != s->a && f != s->b && !f->out && leader->median_ns < f->median_ns)
+        if (f != s->a && f != s->b && !f->out && median_ratio(leader, f) < 1)
             f->settled |= p_faster(leader, f) <= level;
     }
 }

@@ -119,7 +119,8 @@ struct event {
             char text[128];
         } decision;
         struct {
-            /* medians of the interleaved finalists; NAN where there is none. 95 % intervals. */
+            /* of the interleaved finalists, relative to the winner (conductor_final.c); NAN where
+             * there is none. 95 % intervals. */
             double default_ns, explored_ns, refined_ns;
             double default_lo, default_hi, explored_lo, explored_hi, refined_lo, refined_hi;
             int64_t default_trial, explored_trial, refined_trial;
