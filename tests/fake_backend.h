@@ -29,13 +29,16 @@ static void fake_reference(const void *ctx, float *const *logical)
         logical[2][i] = logical[0][i] * logical[1][i] + 1;
 }
 
-/* `block` > 0: x and the output lie in blocks of that many columns. The stages are never run. */
+/* x and the output lie in blocks of so many columns, or rows where `block` is negative; 0: plainly. The
+ * stages are never run. */
 static struct task *fake_task(int block)
 {
     struct task *t = xcalloc(1, sizeof *t);
     const int64_t dims[] = {FAKE_ROWS, FAKE_COLS};
     struct layout plain = layout_plain(2, dims);
-    struct layout l = block ? layout_blocked(2, dims, 1, block) : plain;
+    struct layout l = block > 0   ? layout_blocked(2, dims, 1, block)
+                      : block < 0 ? layout_blocked(2, dims, 0, -block)
+                                  : plain;
     snprintf(t->name, sizeof t->name, "fake");
     t->weight = 1;
     t->reference = fake_reference;

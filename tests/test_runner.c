@@ -264,6 +264,24 @@ static void test_blocked_layouts_ignore_padding(void **state)
     task_free(t);
 }
 
+/* Blocks of three rows: nothing is padded, and the 26th number stored is another than the 26th. */
+static void test_blocked_outputs_without_padding_are_checked_too(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct task *t = fake_task(-3);
+    struct measure_request q = request();
+    q.operands = operands_new(t, &e);
+    assert_non_null(q.operands);
+    struct measure_result r = measure_on(runner, t, q, "good", NULL);
+    assert_good(&r);
+    r = measure_on(runner, t, q, "wrong", NULL);
+    assert_int_equal(r.status, TRIAL_WRONG_RESULT);
+    assert_non_null(strstr(r.reason, "element [1, 8] is "));
+    operands_free(q.operands);
+    task_free(t);
+}
+
 static void test_many_tasks_go_through_one_runner(void **state)
 {
     (void)state;
@@ -684,6 +702,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failing_reference_is_not_blamed_on_the_candidate),
         cmocka_unit_test(test_slow_kernel_is_cut),
         cmocka_unit_test(test_blocked_layouts_ignore_padding),
+        cmocka_unit_test(test_blocked_outputs_without_padding_are_checked_too),
         cmocka_unit_test(test_many_tasks_go_through_one_runner),
         cmocka_unit_test(test_kernel_with_threads),
         cmocka_unit_test(test_interrupt_ends_a_measurement),

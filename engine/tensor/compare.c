@@ -35,7 +35,7 @@ struct comparison compare_output(const float *got, const float *want, const unsi
                                  int64_t n, struct tolerance t)
 {
     struct comparison c = {0};
-    double most = 0; /* neither new nor wrong: a division an element is saved */
+    double most = 0; /* of c.error and 1: what is below is neither the largest nor wrong */
     for (int64_t i = 0; i < n; i++) {
         if (skip && skip[i])
             continue;

@@ -9,7 +9,9 @@
  *
  * Prints a line a task, tabs between the fields: name, the default's nanoseconds, and those of each
  * session's best. A kernel's figure is the first session's median times the median ratio of the
- * samples of the same moments. headline.sh runs this.
+ * samples of the same moments. Constants are cold where they were in the first session, and outputs
+ * are checked. Fails where a task of the first session could not be measured, or is another one: of
+ * sessions whose activations flow plainly. headline.sh runs this.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -28,6 +30,9 @@ enum { MAX_SESSIONS = DEVICE_MAX_KERNELS - 1, ROUNDS = 6, SAMPLES = ROUNDS * TRI
 
 static const int64_t SLICES_NS = 5000000, TIMEOUT_NS = 20000000000;
 
+static const char is_cold[] =
+    "SELECT json_extract(body, '$.cold') FROM events WHERE kind = 'session'";
+static const char nr_tuned[] = "SELECT count(*) FROM task WHERE default_trial IS NOT NULL";
 static const char default_code[] =
     "SELECT r.code FROM trials r JOIN task k ON r.id = k.default_trial WHERE k.name = ?1";
 static const char best_code[] =
@@ -42,6 +47,30 @@ struct kernels {
     double sample[DEVICE_MAX_KERNELS][SAMPLES]; /* by kernel */
     int nr_samples;
 };
+
+/* The number that a query gives; 0 where it gives none. */
+static int number(sqlite3 *db, const char *query)
+{
+    sqlite3_stmt *st = NULL;
+    int n = 0;
+    if (sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int(st, 0);
+    sqlite3_finalize(st);
+    return n;
+}
+
+/* Has the session this very task? */
+static bool has_task(sqlite3 *db, const struct task *t)
+{
+    sqlite3_stmt *st = NULL;
+    bool yes = sqlite3_prepare_v2(db, "SELECT 1 FROM task WHERE name = ? AND workload = ?", -1, &st,
+                                  NULL) == SQLITE_OK &&
+               sqlite3_bind_text(st, 1, t->name, -1, SQLITE_STATIC) == SQLITE_OK &&
+               sqlite3_bind_text(st, 2, t->wl.id, -1, SQLITE_STATIC) == SQLITE_OK &&
+               sqlite3_step(st) == SQLITE_ROW;
+    sqlite3_finalize(st);
+    return yes;
+}
 
 /* A candidate of a session's task; false where it has none. */
 static bool find(sqlite3 *db, const char *query, const char *task, const struct space *s,
@@ -68,10 +97,14 @@ static void add(struct kernels *k, int entrant, const struct candidate *c)
 }
 
 /* Another kernel first in each round. */
-static bool measure_round(struct device *d, void *operands, int round, struct kernels *k)
+static bool measure_round(struct device *d, void *operands, bool cold, int round, struct kernels *k)
 {
-    struct measure_request q = {
-        .operands = operands, .nr = k->nr, .fill_ns = SLICES_NS, .timeout_ns = TIMEOUT_NS};
+    struct measure_request q = {.operands = operands,
+                                .nr = k->nr,
+                                .cold = cold,
+                                .check = true,
+                                .fill_ns = SLICES_NS,
+                                .timeout_ns = TIMEOUT_NS};
     struct measure_result r;
     for (int i = 0; i < k->nr; i++)
         q.artifact[i] = k->artifact[(i + round) % k->nr];
@@ -99,9 +132,11 @@ static void print(const char *name, const struct kernels *k, int nr_entrants)
     fflush(stdout);
 }
 
-static void compare(struct device *d, const struct task *t, sqlite3 *const *db, int nr)
+/* Measures and prints a task; false where that could not be. */
+static bool compare(struct device *d, const struct task *t, sqlite3 *const *db, int nr)
 {
     struct space s;
+    bool ok = false, cold = number(db[0], is_cold);
     struct kernels *k = xcalloc(1, sizeof *k);
     struct err e = ERR_INIT;
     void *operands = NULL;
@@ -114,7 +149,7 @@ static void compare(struct device *d, const struct task *t, sqlite3 *const *db, 
             goto out;
         add(k, i, &c);
     }
-    bool ok = (operands = d->class->operands(d, t, &e)) != NULL;
+    ok = (operands = d->class->operands(d, t, &e)) != NULL;
     for (int i = 0; i < k->nr && ok; i++) {
         struct build_result r = {0};
         d->class->build(d, 0, t, &s, &k->c[i], &r);
@@ -122,12 +157,12 @@ static void compare(struct device *d, const struct task *t, sqlite3 *const *db, 
         ok = r.status == TRIAL_OK;
     }
     for (int i = 0; i < ROUNDS && ok; i++)
-        ok = measure_round(d, operands, i, k);
+        ok = measure_round(d, operands, cold, i, k);
     if (ok)
         print(t->name, k, nr + 1);
-    else
-        fprintf(stderr, "bench_arms: %s could not be measured %s\n", t->name, e.msg);
 out:
+    if (!ok)
+        fprintf(stderr, "bench_arms: %s could not be measured %s\n", t->name, e.msg);
     for (int i = 0; i < k->nr; i++)
         if (k->artifact[i])
             d->class->artifact_free(d, k->artifact[i]);
@@ -135,6 +170,7 @@ out:
         d->class->operands_free(d, operands);
     space_release(&s);
     free(k);
+    return ok;
 }
 
 int main(int argc, char **argv)
@@ -163,9 +199,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_arms: %s\n", e.msg);
         goto out;
     }
+    int left = number(db[0], nr_tuned);
+    rc = left == 0;
     for (int i = 0; i < list.nr; i++)
-        compare(d, list.task[i], db, nr);
-    rc = 0;
+        if (has_task(db[0], list.task[i]))
+            left -= compare(d, list.task[i], db, nr);
+    if (left > 0) {
+        fprintf(stderr, "bench_arms: %d tasks were not measured\n", left);
+        rc = 1;
+    }
 out:
     task_list_release(&list);
     if (d)

@@ -55,17 +55,20 @@ def read_runs(folder, arms):
     for name in sorted(os.listdir(folder)):
         m = re.fullmatch(r"(.+)\.(\d+\+\d+)\.s(\d+)\.squall\.done", name)
         path = os.path.join(folder, name[:-len(".done")])
-        if m and m[2] in arms and (m[2] == arms[0] or os.path.exists(path + ".pair")):
+        pair = f"{path}.to.{arms[0]}"
+        if m and m[2] in arms and (m[2] == arms[0] or os.path.exists(pair)):
             session = read_session(path)
             if m[2] != arms[0]:
-                session["ns"] = read_pair(path + ".pair")
+                session["ns"] = read_pair(pair)
             found.setdefault((m[1], int(m[3])), {})[m[2]] = session
     runs = {k: v for k, v in found.items() if all(arm in v for arm in arms)}
     for run in runs.values():
         others = [run[arm]["ns"] for arm in arms[1:]]
+        tasks = set.intersection(*map(set, others))
+        for arm in arms[1:]:
+            run[arm]["ns"] = {task: run[arm]["ns"][task] for task in tasks}
         run[arms[0]]["ns"] = {
-            task: (1, *[1 / mean(o[task][0] / o[task][1] for o in others)] * 2)
-            for task in set.intersection(*map(set, others))}
+            task: (1, *[1 / mean(o[task][0] / o[task][1] for o in others)] * 2) for task in tasks}
     return runs
 
 
@@ -91,7 +94,9 @@ def main():
     parser.add_argument("folder")
     a = parser.parse_args()
     arms = a.arms.split()
-    runs = read_runs(a.folder, arms)
+    if len(arms) < 2:
+        parser.error("arms are compared with the first: name two or more")
+    runs = {k: v for k, v in read_runs(a.folder, arms).items() if v[arms[0]]["ns"]}
     if not runs:
         print("headline.py: no model and seed has been run with all arms", file=sys.stderr)
         return 1

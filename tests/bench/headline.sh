@@ -73,7 +73,7 @@ mkdir -p "$folder"
 # Of $model with $arm and $seed, into the session.
 tune_arm() {
     [ ! -f "$1.done" ] || return 0
-    rm -f "$1" "$1-wal" "$1-shm" "$1.pair"
+    rm -f "$1" "$1-wal" "$1-shm" "$1.to."*
     say "$name, $arm trials a task, seed $seed"
     "$squall" tune "$model" --explore "${arm%+*}" --refine "${arm#*+}" --seed "$seed" \
         --task "$glob" --session "$1" --batch >"$1.log" 2>&1 && touch "$1.done" && return
@@ -84,8 +84,9 @@ tune_arm() {
 # What the session found beside what the first arm's has found.
 compare_arm() {
     first=$folder/$name.${arms%% *}.s$seed.squall
-    [ "$first" != "$1" ] && [ ! -f "$1.pair" ] || return 0
-    "$build/tests/bench_arms" "$model" "$first" "$1" >"$1.part" && mv "$1.part" "$1.pair" && return
+    pair=$1.to.${arms%% *}
+    [ "$first" != "$1" ] && [ -f "$first.done" ] && [ ! -f "$pair" ] || return 0
+    "$build/tests/bench_arms" "$model" "$first" "$1" >"$1.part" && mv "$1.part" "$pair" && return
     say "$name, $arm, seed $seed: the kernels could not be measured"
     return 1
 }
