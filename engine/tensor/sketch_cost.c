@@ -21,6 +21,10 @@
 
 #include <math.h>
 
+#ifndef COST_STORAGE /* tests/bench/fit.c changes them */
+#define COST_STORAGE static const
+#endif
+
 struct cost {
     double ops;        /* a vector of one arithmetic operation */
     double latency;    /* of a sum that waits for the one before */
@@ -39,7 +43,7 @@ struct cost {
     double division;
 };
 
-static const struct cost of_32_registers = {
+COST_STORAGE struct cost of_32_registers = {
     .ops = 0.82,
     .latency = 3.5,
     .loads = 0.096,
@@ -56,7 +60,7 @@ static const struct cost of_32_registers = {
     .division = 1.6,
 };
 
-static const struct cost of_16_registers = {
+COST_STORAGE struct cost of_16_registers = {
     .ops = 0.62,
     .latency = 3.1,
     .loads = 0.13,
