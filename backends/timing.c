@@ -204,7 +204,7 @@ void timing_run(const struct timed_kernel *k, int nr, const struct timing_limits
     }
     /* a slow call is not made twice where once would do */
     int first = guess_is_slice ? 1 : 0;
-    int most = challenge && plan.rounds < PROMISING_ROUNDS ? PROMISING_ROUNDS : plan.rounds;
+    int most = challenge ? TRIAL_MAX_SAMPLES : plan.rounds;
     for (int r = first; r < most; r++) {
         if (challenge && !timing_compares_on(out, plan.rounds))
             break;

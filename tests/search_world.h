@@ -211,6 +211,7 @@ static inline struct strategy_env environment(struct world *w, uint64_t seed, in
         .seen = seen,
         .decided = decided,
         .score = w->score,
+        .may_rest = true,
         .ctx = w,
         .batch = batch,
         .budget = budget,

@@ -306,21 +306,53 @@ static void a_winning_step_is_done_again_at_once(void **state)
     world_free(w);
 }
 
-static void pairs_of_steps_leave_a_slanted_valley(void **state)
+static struct world *diagonal_world(void)
 {
-    (void)state;
     static const int64_t v[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     struct world *w = world_new(0, diagonal_cost, 1);
     struct sketch *k = space_sketch(&w->space, "diagonal");
     sketch_ordinal(&w->space, k, "x", LEN(v), v);
     sketch_ordinal(&w->space, k, "y", LEN(v), v);
     know(w, &k->start);
-    run(w, "droplet", 1, 4, 60);
-    assert_true(w->best_ns == 1e6);
+    return w;
+}
+
+static int count_pairs(const struct world *w)
+{
     int pairs = 0;
     for (int i = 0; i < w->asked_nr; i++)
         pairs += w->asked[i].origin == ORIGIN_PAIR;
-    assert_true(pairs >= 6);
+    return pairs;
+}
+
+static void pairs_of_steps_leave_a_slanted_valley(void **state)
+{
+    (void)state;
+    struct world *w = diagonal_world();
+    run(w, "droplet", 1, 4, 60);
+    assert_true(w->best_ns == 1e6);
+    assert_true(count_pairs(w) >= 6);
+    world_free(w);
+}
+
+/* What lies on the diagonal at half the speed of the others, but for where it begins. */
+static bool dislikes_the_diagonal(void *ctx, const struct candidate *c, int nr, double *out)
+{
+    (void)ctx;
+    for (int i = 0; i < nr; i++)
+        out[i] = c[i].v[0] == c[i].v[1] && c[i].v[0] ? 0.5 : 1;
+    return true;
+}
+
+static void pairs_predicted_to_be_much_slower_are_not_tried(void **state)
+{
+    (void)state;
+    struct world *w = diagonal_world();
+    w->score = dislikes_the_diagonal;
+    run(w, "droplet", 1, 4, 60);
+    assert_true(w->asked_nr >= 2);
+    assert_int_equal(count_pairs(w), 0);
+    assert_true(w->best_ns > 1e6);
     world_free(w);
 }
 
@@ -532,6 +564,7 @@ int main(void)
         cmocka_unit_test(results_in_another_order_are_credited_alike),
         cmocka_unit_test(a_winning_step_is_done_again_at_once),
         cmocka_unit_test(pairs_of_steps_leave_a_slanted_valley),
+        cmocka_unit_test(pairs_predicted_to_be_much_slower_are_not_tried),
         cmocka_unit_test(a_new_descent_starts_in_another_sketch),
         cmocka_unit_test(droplet_without_known_trials_finds_its_own_start),
         cmocka_unit_test(droplet_where_everything_fails_ends),
@@ -540,8 +573,7 @@ int main(void)
         cmocka_unit_test(other_seeds_try_a_ring_in_another_order),
         cmocka_unit_test(steps_predicted_to_be_much_slower_are_not_tried),
         cmocka_unit_test(a_stagnant_descent_goes_on_when_it_is_asked_again),
-        cmocka_unit_test(
-            without_a_gain_half_of_the_budget_is_enough_where_speeds_are_predicted),
+        cmocka_unit_test(without_a_gain_half_of_the_budget_is_enough_where_speeds_are_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,38 +248,34 @@ static void test_slow_kernel_is_cut(void **state)
     assert_good(&r);
 }
 
-static void test_blocked_layouts_ignore_padding(void **state)
+/* Of the fake task in such blocks one kernel is right, and another wrong at an element. */
+static void assert_checked(int block, const char *right, const char *wrong, const char *element)
 {
-    (void)state;
     struct err e = ERR_INIT;
-    struct task *t = fake_task(4);
+    struct task *t = fake_task(block);
     struct measure_request q = request();
     q.operands = operands_new(t, &e);
     assert_non_null(q.operands);
-    struct measure_result r = measure_on(runner, t, q, "blocked", NULL);
+    struct measure_result r = measure_on(runner, t, q, right, NULL);
     assert_good(&r);
-    r = measure_on(runner, t, q, "unwritten", NULL);
+    r = measure_on(runner, t, q, wrong, NULL);
     assert_int_equal(r.status, TRIAL_WRONG_RESULT);
+    assert_non_null(strstr(r.reason, element));
     operands_free(q.operands);
     task_free(t);
+}
+
+static void test_blocked_layouts_ignore_padding(void **state)
+{
+    (void)state;
+    assert_checked(4, "blocked", "unwritten", "element ");
 }
 
 /* Blocks of three rows: nothing is padded, and the 26th number stored is another than the 26th. */
 static void test_blocked_outputs_without_padding_are_checked_too(void **state)
 {
     (void)state;
-    struct err e = ERR_INIT;
-    struct task *t = fake_task(-3);
-    struct measure_request q = request();
-    q.operands = operands_new(t, &e);
-    assert_non_null(q.operands);
-    struct measure_result r = measure_on(runner, t, q, "good", NULL);
-    assert_good(&r);
-    r = measure_on(runner, t, q, "wrong", NULL);
-    assert_int_equal(r.status, TRIAL_WRONG_RESULT);
-    assert_non_null(strstr(r.reason, "element [1, 8] is "));
-    operands_free(q.operands);
-    task_free(t);
+    assert_checked(-3, "good", "wrong", "element [1, 8] is ");
 }
 
 static void test_many_tasks_go_through_one_runner(void **state)

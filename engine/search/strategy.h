@@ -119,14 +119,16 @@ struct strategy_env {
     void (*decided)(void *ctx, const struct decision *d);
     /*
      * Predicted speed of candidates, higher is better, in [0, 1]: the learned cost model's
-     * (cost_model.h), which begins with an estimate. Speeds compare within one call. False where there is neither;
-     * the strategy then ranks by measured neighbours of its own, as it does where this is NULL.
+     * (cost_model.h), which begins with an estimate. Speeds compare within one call. False where
+     * there is neither; the strategy then ranks by measured neighbours of its own, as it does where
+     * this is NULL.
      */
     bool (*score)(void *ctx, const struct candidate *c, int nr, double *out);
     void *ctx;
     int batch;     /* how many trials are built at the same time: a good batch */
     int budget;    /* trials this phase may use in all; a strategy plans with it. A person may change
                       it meanwhile: it is then asked for more than that, or no more before */
+    bool may_rest; /* may it end before, where more is not worth it (strategy_class.rests)? */
 };
 
 struct strategy;

@@ -29,7 +29,7 @@
  * (strategy_env.score), and knobs that have brought gains; what is equal is in a random order.
  *
  * Where the engine predicts, steps and pairs that it takes for much slower than the incumbent are
- * left out, and the search rests when half of its budget has brought no gain. Of 10,000 probes of
+ * left out, and refinement rests when half of its budget has brought no gain. Of 10,000 probes of
  * two networks' kernels, 1.4 % of those predicted at .9 of the incumbent's speed or above were
  * better, .9 % of those at .8 to .9, and one of 300 below. Without a prediction the last probe of a
  * ring is as good as the first, and none is left out.
@@ -645,7 +645,7 @@ static void next_stage(struct strategy *s)
 static bool is_stagnant(const struct strategy *s)
 {
     int patience = s->env.budget / 2;
-    return s->incumbent >= 0 &&
+    return s->env.may_rest && s->incumbent >= 0 &&
            s->fruitless >= (patience > LEAST_PATIENCE ? patience : LEAST_PATIENCE) &&
            is_predicted(s);
 }

@@ -163,6 +163,7 @@ static int begin_strategy(struct course *t, const struct strategy_class *class, 
         /* and not the number of builders: that is the machine's */
         .batch = t->phase == PHASE_REFINE ? BATCH_DESCENT : BATCH_EXPLORE,
         .budget = UNLIMITED_PLAN,
+        .may_rest = t->phase == PHASE_REFINE,
     };
     int64_t budget = budget_of(t);
     if (budget >= 0)
@@ -310,20 +311,15 @@ static bool has_more(const struct course *t)
     return !t->refined_out && (t->refine < 0 || t->used < t->refine);
 }
 
-/* Has refining more to propose, although it was not worth the budget? */
-static bool is_rested(const struct course *t)
+/* Lets a strategy that rests go on, once, if the budget is larger than when it could rest last: the
+ * same whether the budget grew before it rested or after. */
+static bool wake(struct course *t)
 {
-    return t->strategy && t->class->rests && t->class->rests(t->strategy);
-}
-
-/* A budget larger than that of the last time lets it go on, once: the same whether the budget grew
- * before it rested or after. */
-static bool may_go_on(struct course *t)
-{
+    bool rests = t->strategy && t->class->rests && t->class->rests(t->strategy);
     bool more = t->rests_at >= 0 && (t->refine < 0 || t->refine > t->rests_at);
-    if (more)
+    if (rests && more)
         t->rests_at = t->refine;
-    return more;
+    return rests && more;
 }
 
 void course_set_budget(struct course *t, enum phase phase, int64_t trials)
@@ -334,7 +330,7 @@ void course_set_budget(struct course *t, enum phase phase, int64_t trials)
     } else {
         /* Who gives more wants it used, although the strategy had seen enough. */
         t->refine = trials;
-        if (t->refined_out && is_rested(t) && may_go_on(t))
+        if (t->refined_out && wake(t))
             t->refined_out = false;
     }
     t->told &= t->phase != phase;
@@ -479,7 +475,7 @@ static struct flight *next_flight(struct course *t, const char **why)
         f = next_batch(t, why);
     if (!f && t->phase == PHASE_EXPLORE)
         t->explored_out = true;
-    else if (!f && is_rested(t) && may_go_on(t))
+    else if (!f && wake(t))
         return next_flight(t, why);
     else if (!f)
         t->refined_out = true;

@@ -8,9 +8,8 @@
  * median ratio to it of the samples of the same moments. Which of two is faster is asked of the
  * ratios, too. Medians of each by itself would go wrong where a neighbour takes the machine for a
  * part of the rounds: on one that did, a kernel that was 12 % faster by the median of the pairs had
- * a median 2 % above that of the other. Each round puts
- * another finalist first, because the device checks the output of the first kernel; one that fails
- * there is out, and the round is made anew.
+ * a median 2 % above that of the other. Each round puts another finalist first, because the device
+ * checks the output of the first kernel; one that fails there is out, and the round is made anew.
  *
  * Finalists: the default, the best explored, the best refined by cost, and the best refined that
  * passed the strategy's test. Of two for the same title the faster one here has it. The refined

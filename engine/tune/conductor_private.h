@@ -88,7 +88,7 @@ struct course {
     int64_t explore, refine;        /* budgets of the phases, in trials; negative: none */
     int64_t explored;               /* trials that were no refinement */
     bool explored_out, refined_out; /* the strategy has no more to propose */
-    int64_t rests_at;               /* budget of refining at which its strategy may rest */
+    int64_t rests_at;               /* budget of refining when its strategy began or was woken */
     int nr_returns;                 /* from refining to exploring */
 
     const struct strategy_class *class;

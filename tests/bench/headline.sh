@@ -97,7 +97,9 @@ for seed in $seeds; do
         name=$(basename "$model" .onnx)
         for arm in $arms; do
             session=$folder/$name.$arm.s$seed.squall
-            tune_arm "$session" && compare_arm "$session" || failed=$((failed + 1))
+            if ! tune_arm "$session" || ! compare_arm "$session"; then
+                failed=$((failed + 1))
+            fi
         done
     done
 done
